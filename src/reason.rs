@@ -1,0 +1,96 @@
+//! Why a lookup ended as it did. One label each, the same in log line, metric and header.
+
+use std::fmt;
+
+macro_rules! reasons {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $label:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// The label in headers, logs and metrics.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $label,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why meaning was not consulted.
+    BypassReason {
+        /// An endpoint that Refrain relays and does not keep.
+        Endpoint = "endpoint",
+        /// Tools are offered, or the last turn is a tool's result.
+        Tools = "tools",
+        /// The last user turn or the history has an image, audio, a file or an unknown part.
+        NonText = "non-text",
+        /// More than one choice is asked for.
+        ManyChoices = "n",
+        /// Log probabilities are asked for.
+        LogProbs = "logprobs",
+        /// There is no text to compare.
+        EmptyText = "empty-text",
+        /// The text does not fit the embedder's window.
+        TooLong = "too-long",
+        /// The embedder was not made for this script.
+        Script = "script",
+        /// The right answer moves with time.
+        Time = "time",
+        /// The temperature is above the policy's `maxTemperature`.
+        Temperature = "temperature",
+        /// The policy's mode is off.
+        ModeOff = "mode-off",
+        /// The policy does not use this tier.
+        Strategy = "strategy",
+        /// The body is not JSON that Refrain can read.
+        Unreadable = "unreadable",
+        /// The last message is not a user's.
+        NoUserTurn = "no-user-turn",
+        /// The embedder is not working or not there.
+        EmbedderDown = "embedder-down",
+        /// The embedding did not come within its deadline.
+        EmbedderSlow = "embedder-slow",
+        /// The embedding queue is full.
+        EmbedderBusy = "embedder-busy",
+        /// The store did not answer.
+        StoreDown = "store-down",
+        /// The caller said `no-store`, so there is nothing to keep and no exact entry was there.
+        NoStore = "no-store",
+    }
+}
+
+reasons! {
+    /// Why a lookup found nothing to serve.
+    MissReason {
+        /// No entry in the partition at all.
+        NoCandidate = "no-candidate",
+        /// The nearest entry is not near enough.
+        BelowThreshold = "below-threshold",
+        /// Near entries differ in a number, unit, date or version.
+        GuardNumbers = "guard-numbers",
+        /// Near entries say the opposite.
+        GuardNegation = "guard-negation",
+        /// Near entries name somebody or something else.
+        GuardNames = "guard-names",
+        /// Near entries differ in casing that carries meaning.
+        GuardCasing = "guard-casing",
+        /// Near entries swap the roles: from A to B, from B to A.
+        GuardDirection = "guard-direction",
+        /// Near entries carry another delimited payload.
+        GuardPayload = "guard-payload",
+        /// Near entries speak of another time.
+        GuardTime = "guard-time",
+        /// The near entries are too old for the caller, or expired.
+        Expired = "expired",
+        /// The caller asked for a new answer.
+        NoCache = "no-cache",
+    }
+}
