@@ -25,7 +25,11 @@ impl Span {
 /// # Errors
 /// The accepted forms, when `text` is none of them.
 pub fn parse_span(text: &str) -> Result<Duration, String> {
-    let accepted = || format!("{text:?} is not a duration; accepted: seconds as a number, or \"500ms\", \"90s\", \"15m\", \"24h\", \"7d\"");
+    let accepted = || {
+        format!(
+            "{text:?} is not a duration; accepted: seconds as a number, or \"500ms\", \"90s\", \"15m\", \"24h\", \"7d\""
+        )
+    };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.parse().map_err(|_| accepted())?;
     let millis = match &text[digits.len()..] {
