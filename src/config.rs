@@ -195,6 +195,12 @@ pub struct Upstream {
     /// The longest silence within an answer.
     #[serde(default = "Upstream::default_idle")]
     pub idle_timeout: Span,
+    /// PEM certificates to trust besides the system's.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
+    /// Speak HTTP/2 at once, without asking; TLS connections agree on it by themselves.
+    #[serde(default)]
+    pub http2_prior_knowledge: bool,
 }
 
 impl Upstream {
@@ -220,6 +226,8 @@ impl Upstream {
             connect_timeout: Self::default_connect(),
             first_byte_timeout: Self::default_first_byte(),
             idle_timeout: Self::default_idle(),
+            ca_file: None,
+            http2_prior_knowledge: false,
         }
     }
 }

@@ -1,1 +1,110 @@
-//! (being written)
+//! The engine: one sequence for every door (provider surface, lookup routes), so that all of them decide alike.
+//!
+//! `lookup` asks the exact tier, then the semantic one; what it cannot answer it hands back with a plan for keeping
+//! the answer that upstream will give. It speaks no HTTP and knows no status code. A fault in store, index or
+//! embedder turns into a reason to go upstream, never into an error of the caller's (I6).
+
+mod collapse;
+mod fill;
+mod lookup;
+mod maintain;
+mod plain;
+mod policies;
+mod prepared;
+mod search;
+
+use std::sync::Arc;
+
+use crate::embed::Embedder;
+use crate::policy::partition::tenant_of;
+use crate::settings::{CachePolicy, Sharing};
+use crate::store::Store;
+use crate::tasks::Tasks;
+use crate::types::{CacheId, Clock, TenantId};
+
+pub use collapse::{Break, Flights, Join, Lead, Phase, Shape, Subscription};
+pub use fill::{Keep, KeepError};
+pub use lookup::{Forward, Hit, Lookup, Question};
+pub use plain::{PlainFound, PlainPrompt, PlainQuery};
+pub use policies::{Policies, PolicyError};
+pub use prepared::Prepared;
+pub use search::Considered;
+
+/// The engine's handle; cheap to clone.
+#[derive(Clone)]
+pub struct Cache {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    embedder: Embedder,
+    policies: Policies,
+    clock: Clock,
+    flights: Flights,
+    secret: [u8; 32],
+}
+
+/// The tenant of entries that all callers of a cache share; no credential hashes to it.
+const SHARED: TenantId = TenantId([0xff; 32]);
+
+impl Cache {
+    /// Puts the engine together.
+    pub fn new(store: Store, embedder: Embedder, policies: Policies, clock: Clock, secret: [u8; 32]) -> Self {
+        let flights = Flights::default();
+        Self { inner: Arc::new(Inner { store, embedder, policies, clock, flights, secret }) }
+    }
+
+    /// Starts the upkeep tasks: sweeping, index building, gauges.
+    pub fn start_upkeep(&self, tasks: &Tasks, sweep_every: std::time::Duration) {
+        maintain::start(self.clone(), tasks, sweep_every);
+    }
+
+    /// The store behind the engine.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// The embedder behind the engine.
+    pub fn embedder(&self) -> &Embedder {
+        &self.inner.embedder
+    }
+
+    /// The policies in effect.
+    pub fn policies(&self) -> &Policies {
+        &self.inner.policies
+    }
+
+    /// The clock that all decisions go by.
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    /// Fills under way.
+    pub fn flights(&self) -> &Flights {
+        &self.inner.flights
+    }
+
+    /// The tenant that a credential stands for, or the local one without a credential.
+    pub fn tenant(&self, credential: Option<&[u8]>) -> TenantId {
+        credential.map_or(TenantId::LOCAL, |bytes| tenant_of(bytes, &self.inner.secret))
+    }
+
+    /// Whose entries a caller sees under this policy.
+    fn owner(policy: &CachePolicy, tenant: TenantId) -> TenantId {
+        match policy.sharing {
+            Sharing::Tenant => tenant,
+            Sharing::Cache => SHARED,
+        }
+    }
+
+    /// Deletes a cache: its policy and its entries. The default cache gets its default policy back.
+    ///
+    /// # Errors
+    /// When the store cannot make it durable.
+    pub async fn delete_cache(&self, cache: &CacheId) -> Result<(), PolicyError> {
+        self.inner.policies.delete(&self.inner.store, cache).await?;
+        self.inner.store.flush(cache, None).await?;
+        Ok(())
+    }
+}

@@ -1,2 +1,9 @@
-//! (being written)
+//! Decisions, made purely: what may be asked, what may be kept, what may answer.
+//!
+//! No function here waits, reads a clock or touches a file; `now` is an argument. What is decided here is done elsewhere.
+
+pub mod cache_status;
+pub mod directives;
+pub mod freshness;
 pub mod guard;
+pub mod partition;

@@ -1,0 +1,400 @@
+//! Request collapsing (RFC 9111, 4): identical misses make one upstream call, and all hear its answer live.
+//!
+//! A [`Lead`] is the linear right to call upstream for a key. Whoever listens (the leader's own caller first) holds a
+//! [`Subscription`]; a follower hears the stream from its beginning, out of a bounded log. When the lead is dropped
+//! unfinished, its followers wake and go on by themselves: nothing can strand them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use tokio::sync::{mpsc, watch};
+
+use crate::types::ExactKey;
+
+/// Chunks that may wait for a slow reader before the upstream is read no further.
+const BACKLOG: usize = 32;
+
+/// What two requests must have in common, besides the key, to share the bytes of one answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// JSON or event stream.
+    pub stream: bool,
+    /// With a usage chunk?
+    pub include_usage: bool,
+    /// `Accept-Encoding`, since the bytes are shared as upstream sent them.
+    pub accept_encoding: Vec<u8>,
+}
+
+/// The status line and headers of upstream's answer.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Upstream's status.
+    pub status: StatusCode,
+    /// Upstream's headers, hop-by-hop ones removed.
+    pub headers: HeaderMap,
+}
+
+/// How far a fill has come.
+#[derive(Clone, Debug)]
+pub enum Phase {
+    /// Nothing has come from upstream.
+    Waiting,
+    /// The body is coming.
+    Open(Arc<Head>),
+    /// The answer is whole; it is being kept.
+    Closing(Arc<Head>),
+    /// Over; the answer was kept.
+    Kept,
+    /// Over, with nothing to share.
+    Failed,
+}
+
+/// Why a body stopped short.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Break(pub String);
+
+/// A body's pieces as they come; the channel's end is the body's.
+pub type Pieces = mpsc::Receiver<Result<Bytes, Break>>;
+
+/// A listener's end of a fill.
+pub struct Subscription {
+    /// The body from its beginning.
+    pub pieces: Pieces,
+    /// The phase, as it changes.
+    pub phase: watch::Receiver<Phase>,
+}
+
+/// What joining came to.
+pub enum Join {
+    /// Nobody asks for this yet: call upstream.
+    Lead(Lead, Subscription),
+    /// An identical request is under way: hear its answer.
+    Follow(Subscription),
+    /// The same question is under way in another form: wait, then look again.
+    Wait(Subscription),
+}
+
+/// Fills under way, by exact key.
+#[derive(Clone, Default)]
+pub struct Flights(Arc<Mutex<HashMap<ExactKey, Arc<Flight>>>>);
+
+struct Flight {
+    shape: Shape,
+    log_limit: usize,
+    state: Mutex<State>,
+    phase: watch::Sender<Phase>,
+}
+
+#[derive(Default)]
+struct State {
+    log: Vec<Bytes>,
+    logged: usize,
+    /// The log has outgrown its limit: nobody can join from the beginning any more.
+    overflow: bool,
+    listeners: Vec<mpsc::Sender<Result<Bytes, Break>>>,
+}
+
+/// A panicking holder leaves plain data behind, so a poisoned lock is still good.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Flight {
+    fn new(shape: Shape, log_limit: usize) -> Self {
+        Self { shape, log_limit, state: Mutex::default(), phase: watch::Sender::new(Phase::Waiting) }
+    }
+
+    /// Adds a listener and hands it what has come so far; `None` when the beginning is gone.
+    fn subscribe(&self, from_beginning: bool) -> Option<Subscription> {
+        let mut state = lock(&self.state);
+        if state.overflow && from_beginning {
+            return None;
+        }
+        let (sender, pieces) = mpsc::channel(state.log.len() + BACKLOG);
+        if from_beginning {
+            for piece in &state.log {
+                sender.try_send(Ok(piece.clone())).ok()?;
+            }
+        }
+        state.listeners.push(sender);
+        Some(Subscription { pieces, phase: self.phase.subscribe() })
+    }
+}
+
+impl Flights {
+    /// Joins the fill for `key`, or starts it. At most `log_limit` bytes are kept for late followers.
+    pub fn join(&self, key: ExactKey, shape: Shape, log_limit: usize) -> Join {
+        let mut flights = lock(&self.0);
+        match flights.entry(key) {
+            Slot::Vacant(slot) => {
+                let flight = Arc::new(Flight::new(shape, log_limit));
+                slot.insert(Arc::clone(&flight));
+                drop(flights);
+                let (lead, subscription) = Lead::of(flight, Some((self.clone(), key)));
+                Join::Lead(lead, subscription)
+            }
+            Slot::Occupied(slot) => {
+                let flight = slot.get();
+                let open = matches!(*flight.phase.borrow(), Phase::Waiting | Phase::Open(_));
+                if open && flight.shape == shape
+                    && let Some(subscription) = flight.subscribe(true)
+                {
+                    return Join::Follow(subscription);
+                }
+                match flight.subscribe(false) {
+                    Some(subscription) => Join::Wait(subscription),
+                    None => Join::alone(),
+                }
+            }
+        }
+    }
+
+    /// How many fills are under way.
+    pub fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// No fill under way?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Join {
+    /// A lead that nobody can follow: for requests that are not to be shared.
+    pub fn alone() -> Self {
+        let (lead, subscription) = Lead::of(Arc::new(Flight::new(Shape::default(), 0)), None);
+        Self::Lead(lead, subscription)
+    }
+}
+
+/// The right and duty to fill one key. Dropped unfinished, it frees its followers.
+pub struct Lead {
+    flight: Arc<Flight>,
+    registered: Option<(Flights, ExactKey)>,
+}
+
+impl Lead {
+    fn of(flight: Arc<Flight>, registered: Option<(Flights, ExactKey)>) -> (Self, Subscription) {
+        let (sender, pieces) = mpsc::channel(BACKLOG);
+        lock(&flight.state).listeners.push(sender);
+        let phase = flight.phase.subscribe();
+        (Self { flight, registered }, Subscription { pieces, phase })
+    }
+
+    /// Announces upstream's status and headers. An answer that is not to be shared frees the followers: only the
+    /// first listener, the leader's caller, stays.
+    pub fn open(&mut self, head: Head, shared: bool) {
+        if !shared {
+            self.deregister();
+            lock(&self.flight.state).listeners.truncate(1);
+        }
+        self.flight.phase.send_replace(Phase::Open(Arc::new(head)));
+    }
+
+    /// Gives a piece to every listener; waits for slow ones, and leaves those that stall for `patience`.
+    pub async fn publish(&self, piece: Bytes, patience: Duration) {
+        for listener in self.log(&piece) {
+            if let Err(mpsc::error::TrySendError::Full(piece)) = listener.try_send(Ok(piece.clone())) {
+                let sent = tokio::time::timeout(patience, listener.send(piece)).await;
+                if sent.is_err() {
+                    self.dismiss(&listener);
+                }
+            }
+        }
+    }
+
+    fn log(&self, piece: &Bytes) -> Vec<mpsc::Sender<Result<Bytes, Break>>> {
+        let mut state = lock(&self.flight.state);
+        state.logged += piece.len();
+        if state.logged > self.flight.log_limit {
+            state.overflow = true;
+            state.log = Vec::new();
+        } else {
+            state.log.push(piece.clone());
+        }
+        state.listeners.retain(|listener| !listener.is_closed());
+        state.listeners.clone()
+    }
+
+    fn dismiss(&self, stalled: &mpsc::Sender<Result<Bytes, Break>>) {
+        lock(&self.flight.state).listeners.retain(|listener| !listener.same_channel(stalled));
+    }
+
+    /// The answer is whole: whoever comes from now on waits for it to be kept.
+    pub fn closing(&self) {
+        self.flight.phase.send_if_modified(|phase| match phase {
+            Phase::Open(head) => {
+                *phase = Phase::Closing(Arc::clone(head));
+                true
+            }
+            _ => false,
+        });
+    }
+
+    /// Ends the body cleanly for every listener.
+    pub fn finish(mut self, kept: bool) {
+        self.end(if kept { Phase::Kept } else { Phase::Failed });
+    }
+
+    /// Ends the body short, and says why.
+    pub async fn break_off(mut self, why: Break, patience: Duration) {
+        let listeners = std::mem::take(&mut lock(&self.flight.state).listeners);
+        for listener in listeners {
+            let _ = tokio::time::timeout(patience, listener.send(Err(why.clone()))).await;
+        }
+        self.end(Phase::Failed);
+    }
+
+    /// Resolves when nobody listens any more.
+    pub async fn abandoned(&self) {
+        loop {
+            let listener = {
+                let mut state = lock(&self.flight.state);
+                state.listeners.retain(|listener| !listener.is_closed());
+                state.listeners.first().cloned()
+            };
+            match listener {
+                Some(listener) => listener.closed().await,
+                None => return,
+            }
+        }
+    }
+
+    /// Takes the fill off the list if nobody listens; false when somebody joined meanwhile.
+    pub fn withdraw(&mut self) -> bool {
+        let Some((flights, key)) = &self.registered else { return !self.heard() };
+        let mut flights = lock(&flights.0);
+        if self.heard() {
+            return false;
+        }
+        flights.remove(key);
+        drop(flights);
+        self.registered = None;
+        true
+    }
+
+    /// Does anybody listen?
+    pub fn heard(&self) -> bool {
+        lock(&self.flight.state).listeners.iter().any(|listener| !listener.is_closed())
+    }
+
+    fn end(&mut self, phase: Phase) {
+        self.deregister();
+        self.flight.phase.send_replace(phase);
+        let mut state = lock(&self.flight.state);
+        state.listeners.clear();
+        state.log = Vec::new();
+    }
+
+    fn deregister(&mut self) {
+        if let Some((flights, key)) = self.registered.take() {
+            lock(&flights.0).remove(&key);
+        }
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        let over = matches!(*self.flight.phase.borrow(), Phase::Kept | Phase::Failed);
+        if !over {
+            self.end(Phase::Failed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: ExactKey = ExactKey([1; 32]);
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    fn head() -> Head {
+        Head { status: StatusCode::OK, headers: HeaderMap::new() }
+    }
+
+    fn lead(flights: &Flights, limit: usize) -> (Lead, Subscription) {
+        match flights.join(KEY, Shape::default(), limit) {
+            Join::Lead(lead, subscription) => (lead, subscription),
+            _ => panic!("not the leader"),
+        }
+    }
+
+    async fn text(mut subscription: Subscription) -> Result<String, Break> {
+        let mut all = Vec::new();
+        while let Some(piece) = subscription.pieces.recv().await {
+            all.extend_from_slice(&piece?);
+        }
+        Ok(String::from_utf8(all).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_late_follower_hears_the_answer_from_its_beginning() {
+        let flights = Flights::default();
+        let (mut leader, own) = lead(&flights, 100);
+        leader.open(head(), true);
+        leader.publish("one ".into(), PATIENCE).await;
+        let Join::Follow(follower) = flights.join(KEY, Shape::default(), 100) else { panic!("no follower") };
+        leader.publish("two".into(), PATIENCE).await;
+        leader.finish(true);
+        assert_eq!(text(own).await.unwrap(), "one two");
+        assert_eq!(text(follower).await.unwrap(), "one two");
+        assert!(flights.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_dropped_lead_frees_its_followers() {
+        let flights = Flights::default();
+        let (leader, _own) = lead(&flights, 100);
+        let Join::Follow(mut follower) = flights.join(KEY, Shape::default(), 100) else { panic!("no follower") };
+        drop(leader);
+        follower.phase.wait_for(|phase| matches!(phase, Phase::Failed)).await.unwrap();
+        assert!(matches!(flights.join(KEY, Shape::default(), 100), Join::Lead(..)));
+    }
+
+    #[tokio::test]
+    async fn nobody_joins_after_the_beginning_is_gone() {
+        let flights = Flights::default();
+        let (mut leader, _own) = lead(&flights, 3);
+        leader.open(head(), true);
+        leader.publish("longer than three".into(), PATIENCE).await;
+        assert!(matches!(flights.join(KEY, Shape::default(), 3), Join::Wait(_)));
+    }
+
+    #[tokio::test]
+    async fn another_transport_waits_instead_of_sharing_bytes() {
+        let flights = Flights::default();
+        let (_leader, _own) = lead(&flights, 100);
+        let stream = Shape { stream: true, ..Shape::default() };
+        assert!(matches!(flights.join(KEY, stream, 100), Join::Wait(_)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_shared_frees_followers_and_keeps_its_own_caller() {
+        let flights = Flights::default();
+        let (mut leader, own) = lead(&flights, 100);
+        let Join::Follow(follower) = flights.join(KEY, Shape::default(), 100) else { panic!("no follower") };
+        leader.open(head(), false);
+        leader.publish("error".into(), PATIENCE).await;
+        leader.finish(false);
+        assert_eq!(text(own).await.unwrap(), "error");
+        assert_eq!(text(follower).await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn a_fill_is_abandoned_when_its_last_listener_leaves() {
+        let flights = Flights::default();
+        let (mut leader, own) = lead(&flights, 100);
+        assert!(!leader.withdraw());
+        drop(own);
+        leader.abandoned().await;
+        assert!(leader.withdraw());
+        assert!(flights.is_empty());
+    }
+}

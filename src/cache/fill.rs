@@ -1,0 +1,103 @@
+//! Keeping an answer: what a lookup planned, and the one way into the store for a provider's answer.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::cache::Cache;
+use crate::embedding::Embedding;
+use crate::entry::{Answer, Entry, EntryKind};
+use crate::settings::CachePolicy;
+use crate::store::{Limits, StoreError};
+use crate::types::{Attributes, CacheId, EntryId, ExactKey, PartitionKey, TenantId};
+
+/// How the answer to a request is to be kept, once it has proved complete.
+pub struct Keep {
+    pub(super) kind: EntryKind,
+    pub(super) cache: CacheId,
+    pub(super) tenant: TenantId,
+    pub(super) exact_key: ExactKey,
+    pub(super) partition: Option<PartitionKey>,
+    pub(super) embedding: Option<Embedding>,
+    pub(super) canonical: Bytes,
+    pub(super) text: String,
+    pub(super) attributes: Attributes,
+    pub(super) lifetime: Duration,
+    pub(super) max_answer_bytes: usize,
+    pub(super) limits: Limits,
+    pub(super) json_mode: bool,
+}
+
+/// Why an answer was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// The answer is larger than the policy's `maxAnswerBytes`.
+    #[error("the answer has {size} bytes, the cache keeps at most {limit} (maxAnswerBytes)")]
+    TooLarge {
+        /// The answer's size.
+        size: usize,
+        /// The policy's limit.
+        limit: usize,
+    },
+    /// The store could not keep it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Keep {
+    /// Where identical requests meet.
+    pub fn exact_key(&self) -> ExactKey {
+        self.exact_key
+    }
+
+    /// The largest answer worth collecting, in bytes.
+    pub fn max_answer_bytes(&self) -> usize {
+        self.max_answer_bytes
+    }
+
+    /// Must the answer's text parse as JSON?
+    pub fn json_mode(&self) -> bool {
+        self.json_mode
+    }
+
+    /// Another lifetime than the policy's.
+    pub fn lasting(mut self, lifetime: Duration) -> Self {
+        self.lifetime = lifetime;
+        self
+    }
+}
+
+/// The caps that a policy sets for its cache.
+pub(super) fn limits(policy: &CachePolicy) -> Limits {
+    Limits { max_entries: policy.max_entries, max_bytes: policy.max_bytes }
+}
+
+impl Cache {
+    /// Keeps a complete answer. When this returns, the entry is durable and every lookup can see it.
+    ///
+    /// # Errors
+    /// When the answer is too large, or the store fails.
+    pub async fn commit(&self, keep: Keep, answer: Answer) -> Result<EntryId, KeepError> {
+        if answer.body.len() > keep.max_answer_bytes {
+            return Err(KeepError::TooLarge { size: answer.body.len(), limit: keep.max_answer_bytes });
+        }
+        let now = self.inner.clock.now();
+        let entry = Entry {
+            id: EntryId::generate(),
+            cache: keep.cache,
+            tenant: keep.tenant,
+            kind: keep.kind,
+            exact_key: keep.exact_key,
+            partition: keep.partition,
+            canonical: keep.canonical,
+            text: keep.text,
+            attributes: keep.attributes,
+            answer,
+            stored_at: now,
+            expires_at: now.plus(keep.lifetime),
+        };
+        let id = entry.id;
+        self.inner.store.put(entry, keep.embedding, keep.limits).await?;
+        Ok(id)
+    }
+}

@@ -1,0 +1,317 @@
+//! One question, one decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cache::fill::Keep;
+use crate::cache::search::{Considered, Passed, Query};
+use crate::cache::{Cache, Prepared};
+use crate::embed::EmbedError;
+use crate::embedding::Embedding;
+use crate::entry::EntryKind;
+use crate::policy::directives::Directives;
+use crate::policy::freshness::{self, Freshness};
+use crate::policy::guard::{self, Features};
+use crate::policy::partition::{PlainScope, Scope};
+use crate::prompt::Prompt;
+use crate::reason::{BypassReason, MissReason};
+use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
+use crate::store::{AttributeFilter, Stored};
+use crate::types::{ExactKey, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
+
+/// A request as the engine is asked about it.
+pub struct Question<'a> {
+    /// What was asked.
+    pub prompt: &'a Prompt,
+    /// Everything outside the body that keeps entries apart; `tenant` is the caller's, sharing is applied here.
+    pub scope: Scope,
+    /// The caller's wishes.
+    pub directives: &'a Directives,
+    /// Show the candidates and the guards' verdicts.
+    pub explain: bool,
+}
+
+/// The decision.
+pub enum Lookup {
+    /// An entry answers.
+    Hit(Box<Hit>),
+    /// Upstream must answer.
+    Forward(Box<Forward>),
+}
+
+/// An entry that answers.
+pub struct Hit {
+    /// The decision's name.
+    pub lookup_id: LookupId,
+    /// The entry and its prepared form.
+    pub stored: Arc<Stored>,
+    /// Features and template.
+    pub prepared: Arc<Prepared>,
+    /// Which tier found it.
+    pub tier: Tier,
+    /// How near it is.
+    pub similarity: Similarity,
+    /// `Hit` or `Stale`.
+    pub outcome: Outcome,
+    /// Time since the provider's answer.
+    pub age: Duration,
+    /// Freshness left in whole seconds, negative for a stale entry.
+    pub ttl: i64,
+    /// The candidates, when asked for.
+    pub considered: Vec<Considered>,
+}
+
+/// A request that must go upstream.
+pub struct Forward {
+    /// The decision's name.
+    pub lookup_id: LookupId,
+    /// `Miss` or `Bypass`.
+    pub outcome: Outcome,
+    /// The reason's label.
+    pub reason: &'static str,
+    /// The best cosine, when one was scored.
+    pub best: Option<Similarity>,
+    /// How to keep the answer; `None` when it must not be kept.
+    pub keep: Option<Box<Keep>>,
+    /// The candidates, when asked for.
+    pub considered: Vec<Considered>,
+}
+
+enum Reason {
+    Miss(MissReason),
+    Bypass(BypassReason),
+}
+
+/// What the semantic tier came to.
+struct Semantic {
+    hit: Option<Passed>,
+    reason: Reason,
+    best: Option<Similarity>,
+    embedding: Option<Embedding>,
+    considered: Vec<Considered>,
+}
+
+impl Semantic {
+    fn bypass(reason: BypassReason) -> Self {
+        Self { hit: None, reason: Reason::Bypass(reason), best: None, embedding: None, considered: Vec::new() }
+    }
+}
+
+impl Cache {
+    /// Decides what answers `question`: an entry, or upstream.
+    pub async fn lookup(&self, mut question: Question<'_>, policy: &CachePolicy) -> Lookup {
+        let now = self.inner.clock.now();
+        let caller = question.scope.tenant;
+        question.scope.tenant = Self::owner(policy, caller);
+        if let Some(reason) = whole_bypass(question.prompt, policy) {
+            return forward(Reason::Bypass(reason), None, None, Vec::new());
+        }
+        let key = question.scope.exact_key(&question.prompt.canonical);
+        let fresh_answer_wanted = question.directives.no_cache;
+        if !fresh_answer_wanted && policy.uses(Strategy::Exact) {
+            if let Some(hit) = self.exact(&question, key, policy, now).await {
+                return Lookup::Hit(Box::new(hit));
+            }
+        }
+        let sensitive = guard::time_sensitive(&question.prompt.text).is_some();
+        let mut semantic = self.semantic(&question, policy, sensitive, now).await;
+        if let Some(passed) = semantic.hit.take() {
+            return Lookup::Hit(Box::new(hit_of(passed, Tier::Semantic, now, semantic.considered)));
+        }
+        let lifetime = freshness::lifetime(policy, question.directives.ttl, sensitive);
+        let keep = (!question.directives.no_store && lifetime > 0)
+            .then(|| Box::new(self.keep(&question, key, semantic.embedding.take(), lifetime, policy)));
+        forward(semantic.reason, semantic.best, keep, semantic.considered)
+    }
+
+    fn keep(
+        &self,
+        question: &Question<'_>,
+        exact_key: ExactKey,
+        embedding: Option<Embedding>,
+        lifetime: u64,
+        policy: &CachePolicy,
+    ) -> Keep {
+        let prompt = question.prompt;
+        let partition = embedding
+            .as_ref()
+            .and_then(|_| self.inner.embedder.fingerprint())
+            .map(|fingerprint| question.scope.partition(&prompt.shape, &fingerprint));
+        Keep {
+            kind: EntryKind::Provider,
+            cache: question.scope.cache.clone(),
+            tenant: question.scope.tenant,
+            exact_key,
+            partition,
+            embedding,
+            canonical: prompt.canonical.clone(),
+            text: prompt.text.clone(),
+            attributes: question.scope.attributes.clone(),
+            lifetime: Duration::from_secs(lifetime),
+            max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
+            limits: crate::cache::fill::limits(policy),
+            json_mode: prompt.json_mode,
+        }
+    }
+
+    /// The exact tier; canonical bytes are compared, so that not even a hash collision serves a wrong answer.
+    async fn exact(&self, question: &Question<'_>, key: ExactKey, policy: &CachePolicy, now: Timestamp) -> Option<Hit> {
+        let prompt = question.prompt;
+        if let Some(stored) = self.by_key(&key).await
+            && stored.entry.canonical == prompt.canonical
+            && let Some(passed) = usable(stored, question.directives, now)
+        {
+            return Some(hit_of(passed, Tier::Exact, now, Vec::new()));
+        }
+        if !answers_plainly(policy, prompt) {
+            return None;
+        }
+        let plain = curated_scope(&question.scope);
+        let stored = self.by_key(&plain.exact_key(&prompt.text, &question.scope.attributes)).await?;
+        let same = stored.entry.text == prompt.text;
+        usable(stored, question.directives, now).filter(|_| same).map(|p| hit_of(p, Tier::Exact, now, Vec::new()))
+    }
+
+    /// The entry under an exact key; a store that fails is a miss (I6).
+    pub(super) async fn by_key(&self, key: &ExactKey) -> Option<Arc<Stored>> {
+        let id = self.inner.store.exact_id(key)?;
+        if let Some(stored) = self.inner.store.cached(id) {
+            return Some(stored);
+        }
+        self.inner.store.load(id).await.ok().flatten()
+    }
+
+    async fn semantic(&self, question: &Question<'_>, policy: &CachePolicy, sensitive: bool, now: Timestamp) -> Semantic {
+        let prompt = question.prompt;
+        if let Some(reason) = self.semantic_bypass(prompt, policy, sensitive) {
+            return Semantic::bypass(reason);
+        }
+        let embedding = match self.inner.embedder.embed(&prompt.text).await {
+            Ok(embedding) => embedding,
+            Err(error) => return Semantic::bypass(embed_bypass(&error)),
+        };
+        if question.directives.no_cache {
+            let reason = Reason::Miss(MissReason::NoCache);
+            return Semantic { hit: None, reason, best: None, embedding: Some(embedding), considered: Vec::new() };
+        }
+        let features = Features::of(&prompt.text);
+        let floor = self.floor(policy, question.directives.threshold);
+        let Some(fingerprint) = self.inner.embedder.fingerprint() else {
+            return Semantic::bypass(BypassReason::EmbedderDown);
+        };
+        let mut query = Query {
+            partition: question.scope.partition(&prompt.shape, &fingerprint),
+            text: &prompt.text,
+            embedding: &embedding,
+            features: &features,
+            filter: AttributeFilter::Any,
+            floor,
+            guards: &policy.guards,
+            directives: question.directives,
+            now,
+            wanted: 1,
+            explain: question.explain,
+        };
+        let mut found = self.search(&query).await;
+        if answers_plainly(policy, prompt) {
+            query.partition = curated_scope(&question.scope).partition(&fingerprint);
+            query.filter = AttributeFilter::Equals(question.scope.attributes.clone());
+            let plain = self.search(&query).await;
+            if plain.best > found.best {
+                found.reason = plain.reason;
+            }
+            found.best = found.best.max(plain.best);
+            found.considered.extend(plain.considered);
+            found.passed.extend(plain.passed);
+        }
+        let hit = found.passed.into_iter().max_by_key(|passed| passed.similarity);
+        let reason = Reason::Miss(found.reason);
+        Semantic { hit, reason, best: found.best, embedding: Some(embedding), considered: found.considered }
+    }
+
+    /// Why this prompt may not be answered by meaning.
+    fn semantic_bypass(&self, prompt: &Prompt, policy: &CachePolicy, sensitive: bool) -> Option<BypassReason> {
+        if let Some(reason) = prompt.bypass {
+            return Some(reason);
+        }
+        if !policy.uses(Strategy::Semantic) {
+            return Some(BypassReason::Strategy);
+        }
+        if sensitive && policy.guards.time == TimeGuard::Bypass {
+            return Some(BypassReason::Time);
+        }
+        self.inner.embedder.coverage(&prompt.text).err()
+    }
+
+    /// The least cosine of a semantic hit: the policy's, or the model card's; a caller may only tighten it.
+    pub(super) fn floor(&self, policy: &CachePolicy, tightened: Option<f64>) -> f32 {
+        let base = policy.similarity_threshold.unwrap_or_else(|| f64::from(self.inner.embedder.calibrated_similarity()));
+        #[allow(clippy::cast_possible_truncation)]
+        let floor = base.max(tightened.unwrap_or(0.0)) as f32;
+        floor
+    }
+}
+
+/// Reasons that keep both tiers out.
+fn whole_bypass(prompt: &Prompt, policy: &CachePolicy) -> Option<BypassReason> {
+    if policy.mode == Mode::Off {
+        return Some(BypassReason::ModeOff);
+    }
+    let temperature = prompt.temperature.unwrap_or(1.0);
+    policy.max_temperature.filter(|limit| temperature > *limit).map(|_| BypassReason::Temperature)
+}
+
+/// May curated plain entries answer this request?
+fn answers_plainly(policy: &CachePolicy, prompt: &Prompt) -> bool {
+    policy.curated && prompt.plain && prompt.bypass.is_none()
+}
+
+/// Where a curated cache keeps its plain entries: they belong to the cache, not to a tenant.
+pub(super) fn curated_scope(scope: &Scope) -> PlainScope {
+    PlainScope { tenant: super::SHARED, cache: scope.cache.clone() }
+}
+
+/// Whose plain entries a caller of the lookup routes sees.
+pub(super) fn plain_scope(policy: &CachePolicy, tenant: TenantId, cache: &crate::types::CacheId) -> PlainScope {
+    let owner = if policy.curated { super::SHARED } else { Cache::owner(policy, tenant) };
+    PlainScope { tenant: owner, cache: cache.clone() }
+}
+
+/// The bypass reason that an embedding error stands for.
+pub(super) fn embed_bypass(error: &EmbedError) -> BypassReason {
+    match error {
+        EmbedError::Deadline => BypassReason::EmbedderSlow,
+        EmbedError::Busy => BypassReason::EmbedderBusy,
+        EmbedError::Down(_) | EmbedError::Invalid(_) => BypassReason::EmbedderDown,
+    }
+}
+
+fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Option<Passed> {
+    let freshness = freshness::judge(stored.entry.stored_at, stored.entry.expires_at, directives, now);
+    (freshness != Freshness::Expired).then_some(Passed { stored, similarity: Similarity::ONE, freshness })
+}
+
+fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered>) -> Hit {
+    let entry = &passed.stored.entry;
+    let left = i64::try_from(entry.expires_at.0 / 1000).unwrap_or(i64::MAX) - i64::try_from(now.0 / 1000).unwrap_or(0);
+    Hit {
+        lookup_id: LookupId::generate(),
+        prepared: Prepared::of(&passed.stored),
+        tier,
+        similarity: passed.similarity,
+        outcome: if passed.freshness == Freshness::Stale { Outcome::Stale } else { Outcome::Hit },
+        age: now.since(entry.stored_at),
+        ttl: left,
+        considered,
+        stored: passed.stored,
+    }
+}
+
+fn forward(reason: Reason, best: Option<Similarity>, keep: Option<Box<Keep>>, considered: Vec<Considered>) -> Lookup {
+    let (outcome, label) = match reason {
+        Reason::Miss(reason) => (Outcome::Miss, reason.as_str()),
+        Reason::Bypass(reason) => (Outcome::Bypass, reason.as_str()),
+    };
+    let lookup_id = LookupId::generate();
+    Lookup::Forward(Box::new(Forward { lookup_id, outcome, reason: label, best, keep, considered }))
+}

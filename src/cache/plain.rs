@@ -1,0 +1,249 @@
+//! Plain entries: a prompt and its answer without a request body, as the LangCache routes and FAQ warm-ups keep them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::cache::fill::{Keep, KeepError, limits};
+use crate::cache::lookup::plain_scope;
+use crate::cache::search::Query;
+use crate::cache::Cache;
+use crate::entry::{Answer, Entry, EntryKind};
+use crate::policy::directives::Directives;
+use crate::policy::freshness::{self, Freshness};
+use crate::policy::guard::{self, Features};
+use crate::policy::partition::PlainScope;
+use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
+use crate::store::{AttributeFilter, Scope as StoreScope, Stored};
+use crate::types::{Attributes, CacheId, Dialect, EntryId, Similarity, TenantId, Tier, Timestamp};
+
+/// A search in plain entries.
+pub struct PlainQuery {
+    /// The prompt, trimmed and in NFC.
+    pub prompt: String,
+    /// Labels that an entry must have; it may have more.
+    pub attributes: Attributes,
+    /// Overrides the policy's threshold.
+    pub threshold: Option<f64>,
+    /// The ways to search; the policy's when empty.
+    pub strategies: Vec<Strategy>,
+    /// How many entries are wanted.
+    pub wanted: usize,
+}
+
+/// A plain prompt and its answer, to be kept.
+pub struct PlainPrompt {
+    /// The prompt, trimmed and in NFC.
+    pub prompt: String,
+    /// The answer.
+    pub response: String,
+    /// The caller's labels.
+    pub attributes: Attributes,
+    /// The caller's wish, in seconds' precision of milliseconds; the policy's ttl when `None`.
+    pub ttl: Option<Duration>,
+}
+
+/// An entry that answers a plain query.
+pub struct PlainFound {
+    /// The entry.
+    pub stored: Arc<Stored>,
+    /// How near it is.
+    pub similarity: Similarity,
+    /// Which way found it.
+    pub tier: Tier,
+}
+
+impl Cache {
+    /// Finds plain entries that answer `query`, best first. A failing embedder leaves the exact way.
+    pub async fn plain_search(
+        &self,
+        cache: &CacheId,
+        tenant: TenantId,
+        policy: &CachePolicy,
+        query: &PlainQuery,
+    ) -> Vec<PlainFound> {
+        let now = self.inner.clock.now();
+        let scope = plain_scope(policy, tenant, cache);
+        let wants = |s| (query.strategies.is_empty() || query.strategies.contains(&s)) && policy.uses(s);
+        if policy.mode == Mode::Off {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        if wants(Strategy::Exact) {
+            found.extend(self.plain_exact(&scope, query, now).await);
+        }
+        if found.len() < query.wanted && wants(Strategy::Semantic) {
+            let known: Vec<EntryId> = found.iter().map(|hit: &PlainFound| hit.stored.entry.id).collect();
+            let near = self.plain_semantic(&scope, policy, query, now).await;
+            found.extend(near.into_iter().filter(|hit| !known.contains(&hit.stored.entry.id)));
+        }
+        found.truncate(query.wanted);
+        for hit in &found {
+            self.inner.store.touch(hit.stored.entry.id, now);
+        }
+        found
+    }
+
+    async fn plain_exact(&self, scope: &PlainScope, query: &PlainQuery, now: Timestamp) -> Option<PlainFound> {
+        let stored = self.by_key(&scope.exact_key(&query.prompt, &query.attributes)).await?;
+        let entry = &stored.entry;
+        let fresh = freshness::judge(entry.stored_at, entry.expires_at, &Directives::default(), now);
+        let same = entry.text == query.prompt && fresh == Freshness::Fresh;
+        same.then_some(PlainFound { stored, similarity: Similarity::ONE, tier: Tier::Exact })
+    }
+
+    async fn plain_semantic(
+        &self,
+        scope: &PlainScope,
+        policy: &CachePolicy,
+        query: &PlainQuery,
+        now: Timestamp,
+    ) -> Vec<PlainFound> {
+        let embedder = &self.inner.embedder;
+        let moves = policy.guards.time == TimeGuard::Bypass && guard::time_sensitive(&query.prompt).is_some();
+        if moves || embedder.coverage(&query.prompt).is_err() {
+            return Vec::new();
+        }
+        let (Ok(embedding), Some(fingerprint)) = (embedder.embed(&query.prompt).await, embedder.fingerprint()) else {
+            return Vec::new();
+        };
+        #[allow(clippy::cast_possible_truncation)]
+        let floor = query.threshold.map_or_else(|| self.floor(policy, None), |threshold| threshold as f32);
+        let search = Query {
+            partition: scope.partition(&fingerprint),
+            text: &query.prompt,
+            embedding: &embedding,
+            features: &Features::of(&query.prompt),
+            filter: AttributeFilter::Contains(query.attributes.clone()),
+            floor,
+            guards: &policy.guards,
+            directives: &Directives::default(),
+            now,
+            wanted: query.wanted,
+            explain: false,
+        };
+        let exact_too = query.strategies.is_empty() || query.strategies.contains(&Strategy::Exact);
+        let passed = self.search(&search).await.passed;
+        passed
+            .into_iter()
+            .map(|p| {
+                let equal = exact_too && p.stored.entry.text == query.prompt;
+                let tier = if equal { Tier::Exact } else { Tier::Semantic };
+                PlainFound { stored: p.stored, similarity: p.similarity, tier }
+            })
+            .collect()
+    }
+
+    /// Keeps a plain entry; an earlier one for the same prompt and labels is replaced.
+    ///
+    /// # Errors
+    /// When the answer is too large, or the store fails.
+    pub async fn plain_store(
+        &self,
+        cache: &CacheId,
+        tenant: TenantId,
+        policy: &CachePolicy,
+        plain: PlainPrompt,
+    ) -> Result<EntryId, KeepError> {
+        let scope = plain_scope(policy, tenant, cache);
+        let sensitive = guard::time_sensitive(&plain.prompt).is_some();
+        let default = Duration::from_secs(freshness::lifetime(policy, None, sensitive));
+        let lifetime = plain.ttl.map_or(default, |ttl| ttl.min(Duration::from_secs(policy.max_ttl)));
+        let embedding = self.embedding_to_keep(&plain.prompt, policy, sensitive).await;
+        let fingerprint = embedding.as_ref().and_then(|_| self.inner.embedder.fingerprint());
+        let keep = Keep {
+            kind: EntryKind::Plain,
+            cache: cache.clone(),
+            tenant: scope.tenant,
+            exact_key: scope.exact_key(&plain.prompt, &plain.attributes),
+            partition: fingerprint.map(|fingerprint| scope.partition(&fingerprint)),
+            embedding,
+            canonical: Bytes::new(),
+            text: plain.prompt,
+            attributes: plain.attributes,
+            lifetime,
+            max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
+            limits: limits(policy),
+            json_mode: false,
+        };
+        let body = Bytes::from(plain.response);
+        let answer = Answer { dialect: Dialect::OpenAi, body, model: String::new(), usage: None };
+        self.commit(keep, answer).await
+    }
+
+    /// The vector of a text that is to be kept, when it may be found by meaning at all.
+    async fn embedding_to_keep(
+        &self,
+        text: &str,
+        policy: &CachePolicy,
+        sensitive: bool,
+    ) -> Option<crate::embedding::Embedding> {
+        let moves = sensitive && policy.guards.time == TimeGuard::Bypass;
+        if moves || self.inner.embedder.coverage(text).is_err() {
+            return None;
+        }
+        self.inner.embedder.embed(text).await.ok()
+    }
+
+    /// Deletes one entry that the caller may see; false when there is none.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn delete_entry(
+        &self,
+        cache: &CacheId,
+        tenant: TenantId,
+        policy: &CachePolicy,
+        id: EntryId,
+    ) -> Result<bool, KeepError> {
+        let visible = [plain_scope(policy, tenant, cache).tenant, Self::owner(policy, tenant)];
+        let seen = |meta: &crate::store::Meta| meta.cache == *cache && visible.contains(&meta.tenant);
+        if !self.inner.store.meta(id).is_some_and(|meta| seen(&meta)) {
+            return Ok(false);
+        }
+        Ok(self.inner.store.remove(vec![id]).await? > 0)
+    }
+
+    /// Deletes the caller's entries that carry all of `attributes`; the count.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn delete_by_attributes(
+        &self,
+        cache: &CacheId,
+        tenant: TenantId,
+        policy: &CachePolicy,
+        attributes: Attributes,
+    ) -> Result<usize, KeepError> {
+        let mut deleted = 0;
+        for owner in self.owners(cache, tenant, policy) {
+            let scope = StoreScope { cache: cache.clone(), tenant: Some(owner), kind: None };
+            deleted += self.inner.store.remove_matching(scope, AttributeFilter::Contains(attributes.clone())).await?;
+        }
+        Ok(deleted)
+    }
+
+    /// Deletes all of the caller's entries in a cache; the count.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn flush(&self, cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Result<usize, KeepError> {
+        let mut deleted = 0;
+        for owner in self.owners(cache, tenant, policy) {
+            deleted += self.inner.store.flush(cache, Some(owner)).await?;
+        }
+        Ok(deleted)
+    }
+
+    fn owners(&self, cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Vec<TenantId> {
+        let mut owners = vec![plain_scope(policy, tenant, cache).tenant, Self::owner(policy, tenant)];
+        owners.dedup();
+        owners
+    }
+
+    /// The prompt and answer of an entry as plain text.
+    pub fn plain_answer(entry: &Entry) -> String {
+        String::from_utf8_lossy(&entry.answer.body).into_owned()
+    }
+}
