@@ -96,7 +96,16 @@ struct State {
     logged: usize,
     /// The log has outgrown its limit: nobody can join from the beginning any more.
     overflow: bool,
-    listeners: Vec<mpsc::Sender<Result<Bytes, Break>>>,
+    listeners: Vec<Listener>,
+}
+
+type Sender = mpsc::Sender<Result<Bytes, Break>>;
+
+#[derive(Clone)]
+struct Listener {
+    sender: Sender,
+    /// The leader's own caller, as against a follower.
+    own: bool,
 }
 
 /// A panicking holder leaves plain data behind, so a poisoned lock is still good.
@@ -121,7 +130,7 @@ impl Flight {
                 sender.try_send(Ok(piece.clone())).ok()?;
             }
         }
-        state.listeners.push(sender);
+        state.listeners.push(Listener { sender, own: false });
         Some(Subscription { pieces, phase: self.phase.subscribe() })
     }
 }
@@ -182,19 +191,21 @@ pub struct Lead {
 impl Lead {
     fn of(flight: Arc<Flight>, registered: Option<(Flights, ExactKey)>) -> (Self, Subscription) {
         let (sender, pieces) = mpsc::channel(BACKLOG);
-        lock(&flight.state).listeners.push(sender);
+        lock(&flight.state).listeners.push(Listener { sender, own: true });
         let phase = flight.phase.subscribe();
         (Self { flight, registered }, Subscription { pieces, phase })
     }
 
-    /// Announces upstream's status and headers. An answer that is not to be shared frees the followers: only the
-    /// first listener, the leader's caller, stays.
-    pub fn open(&mut self, head: Head, shared: bool) {
-        if !shared {
-            self.deregister();
-            lock(&self.flight.state).listeners.truncate(1);
+    /// Announces upstream's status and headers to the followers. An answer that is not to be shared frees them: only
+    /// the leader's own caller stays.
+    pub fn open(&mut self, head: Arc<Head>, shared: bool) {
+        if shared {
+            self.flight.phase.send_replace(Phase::Open(head));
+            return;
         }
-        self.flight.phase.send_replace(Phase::Open(Arc::new(head)));
+        self.deregister();
+        lock(&self.flight.state).listeners.retain(|listener| listener.own);
+        self.flight.phase.send_replace(Phase::Failed);
     }
 
     /// Gives a piece to every listener; waits for slow ones, and leaves those that stall for `patience`.
@@ -209,7 +220,7 @@ impl Lead {
         }
     }
 
-    fn log(&self, piece: &Bytes) -> Vec<mpsc::Sender<Result<Bytes, Break>>> {
+    fn log(&self, piece: &Bytes) -> Vec<Sender> {
         let mut state = lock(&self.flight.state);
         state.logged += piece.len();
         if state.logged > self.flight.log_limit {
@@ -218,12 +229,12 @@ impl Lead {
         } else {
             state.log.push(piece.clone());
         }
-        state.listeners.retain(|listener| !listener.is_closed());
-        state.listeners.clone()
+        state.listeners.retain(|listener| !listener.sender.is_closed());
+        state.listeners.iter().map(|listener| listener.sender.clone()).collect()
     }
 
-    fn dismiss(&self, stalled: &mpsc::Sender<Result<Bytes, Break>>) {
-        lock(&self.flight.state).listeners.retain(|listener| !listener.same_channel(stalled));
+    fn dismiss(&self, stalled: &Sender) {
+        lock(&self.flight.state).listeners.retain(|listener| !listener.sender.same_channel(stalled));
     }
 
     /// The answer is whole: whoever comes from now on waits for it to be kept.
@@ -246,7 +257,7 @@ impl Lead {
     pub async fn break_off(mut self, why: Break, patience: Duration) {
         let listeners = std::mem::take(&mut lock(&self.flight.state).listeners);
         for listener in listeners {
-            let _ = tokio::time::timeout(patience, listener.send(Err(why.clone()))).await;
+            let _ = tokio::time::timeout(patience, listener.sender.send(Err(why.clone()))).await;
         }
         self.end(Phase::Failed);
     }
@@ -256,11 +267,11 @@ impl Lead {
         loop {
             let listener = {
                 let mut state = lock(&self.flight.state);
-                state.listeners.retain(|listener| !listener.is_closed());
+                state.listeners.retain(|listener| !listener.sender.is_closed());
                 state.listeners.first().cloned()
             };
             match listener {
-                Some(listener) => listener.closed().await,
+                Some(listener) => listener.sender.closed().await,
                 None => return,
             }
         }
@@ -281,7 +292,7 @@ impl Lead {
 
     /// Does anybody listen?
     pub fn heard(&self) -> bool {
-        lock(&self.flight.state).listeners.iter().any(|listener| !listener.is_closed())
+        lock(&self.flight.state).listeners.iter().any(|listener| !listener.sender.is_closed())
     }
 
     fn end(&mut self, phase: Phase) {
@@ -315,8 +326,8 @@ mod tests {
     const KEY: ExactKey = ExactKey([1; 32]);
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    fn head() -> Head {
-        Head { status: StatusCode::OK, headers: HeaderMap::new() }
+    fn head() -> Arc<Head> {
+        Arc::new(Head { status: StatusCode::OK, headers: HeaderMap::new() })
     }
 
     fn lead(flights: &Flights, limit: usize) -> (Lead, Subscription) {

@@ -1,1 +1,63 @@
-//! (being written)
+//! The doors: HTTP in, engine calls, HTTP out. No decision is made here.
+//!
+//! This file is the whole URL map and the order of the layers.
+
+mod access_log;
+mod auth;
+mod body;
+mod capture;
+mod decode;
+mod hit;
+mod langcache;
+mod lookup;
+mod operator;
+mod ops;
+mod proxy;
+mod pump;
+mod render;
+mod state;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{any, delete, get, post};
+
+pub use auth::Access;
+pub use state::{App, AppParts};
+
+/// All routes and layers. Outermost first: access log, access rules, route.
+pub fn router(app: App) -> Router {
+    let lookup_api = Router::new()
+        .route("/v1/caches/{cache}/entries/search", post(langcache::search))
+        .route("/v1/caches/{cache}/entries", post(langcache::store).delete(langcache::delete_matching))
+        .route("/v1/caches/{cache}/entries/{entry}", delete(langcache::delete_one))
+        .route("/v1/caches/{cache}/flush", post(langcache::flush))
+        .route("/v1/caches/{cache}/conversations/search", post(langcache::search_conversation))
+        .route("/v1/caches/{cache}/lookup", post(lookup::lookup))
+        .route("/v1/caches/{cache}/store", post(lookup::store));
+    let operator_api = Router::new()
+        .route("/v1/caches", get(operator::list))
+        .route(
+            "/v1/caches/{cache}",
+            get(operator::get).put(operator::put).patch(operator::patch).delete(operator::delete),
+        )
+        .route("/v1/caches/{cache}/stats", get(operator::stats))
+        .route("/v1/caches/{cache}/{*rest}", any(render::no_such_route))
+        .route("/v1/config", get(operator::config))
+        .route("/metrics", get(ops::metrics));
+    let provider_surface = Router::new()
+        .route("/v1/{*path}", any(proxy::in_default_cache))
+        .route("/caches/{cache}/v1/{*path}", any(proxy::in_named_cache));
+    let open = Router::new()
+        .route("/livez", get(ops::livez))
+        .route("/readyz", get(ops::readyz))
+        .route("/", get(ops::status_page));
+    lookup_api
+        .merge(operator_api)
+        .method_not_allowed_fallback(render::wrong_method)
+        .merge(provider_surface)
+        .layer(from_fn_with_state(app.clone(), auth::check))
+        .merge(open)
+        .fallback(render::no_such_route)
+        .layer(from_fn_with_state(app.clone(), access_log::record))
+        .with_state(app)
+}

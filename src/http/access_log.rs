@@ -1,0 +1,150 @@
+//! One line a request, written when its body has ended; and the request's metrics. Never any prompt text.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+
+use crate::http::state::App;
+use crate::metrics;
+
+/// What a handler knows of a request's fate; handlers leave it in the response's extensions.
+#[derive(Clone, Debug, Default)]
+pub struct Fate {
+    /// The cache that was asked.
+    pub cache: String,
+    /// The requested model.
+    pub model: String,
+    /// `hit`, `stale`, `miss`, `bypass`.
+    pub outcome: &'static str,
+    /// `exact`, `semantic` or empty.
+    pub tier: &'static str,
+    /// The reason's label.
+    pub reason: &'static str,
+    /// The best cosine, when one was scored.
+    pub similarity: Option<f32>,
+    /// The decision's name.
+    pub lookup_id: String,
+    /// The upstream that was asked, if one was.
+    pub upstream: String,
+    /// The request joined another's fill.
+    pub collapsed: bool,
+}
+
+/// The layer.
+pub async fn record(State(_): State<App>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let response = next.run(request).await;
+    let fate = response.extensions().get::<Fate>().cloned().unwrap_or_default();
+    let line = Line { method, path, status: response.status().as_u16(), started, head: started.elapsed(), fate };
+    response.map(|body| Body::new(Logged { body, line: Some(line), bytes: 0, ended: false }))
+}
+
+struct Line {
+    method: http::Method,
+    path: String,
+    status: u16,
+    started: Instant,
+    head: Duration,
+    fate: Fate,
+}
+
+impl Line {
+    fn write(&self, bytes: u64, complete: bool) {
+        let (fate, total) = (&self.fate, self.started.elapsed());
+        if !fate.outcome.is_empty() {
+            metrics::request(&fate.cache, route(&self.path), fate.outcome, fate.tier, fate.reason, total);
+        }
+        if is_probe(&self.path) {
+            return;
+        }
+        tracing::info!(
+            method = %self.method,
+            path = %self.path,
+            status = self.status,
+            cache = %fate.cache,
+            model = %fate.model,
+            outcome = fate.outcome,
+            tier = fate.tier,
+            reason = fate.reason,
+            similarity = fate.similarity,
+            upstream = %fate.upstream,
+            collapsed = fate.collapsed,
+            lookup_id = %fate.lookup_id,
+            first_byte_ms = millis(self.head),
+            total_ms = millis(total),
+            bytes,
+            complete,
+            "request"
+        );
+    }
+}
+
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
+/// Health checks and scrapes come every few seconds and say nothing.
+fn is_probe(path: &str) -> bool {
+    matches!(path, "/livez" | "/readyz" | "/metrics")
+}
+
+/// The metric's label: few values, whatever paths callers make up.
+fn route(path: &str) -> &'static str {
+    if path.ends_with("/v1/chat/completions") {
+        "chat/completions"
+    } else if path.ends_with("/lookup") {
+        "lookup"
+    } else if path.ends_with("/search") {
+        "search"
+    } else {
+        "other"
+    }
+}
+
+/// A body that writes its request's line when it has ended, or is dropped before that.
+struct Logged {
+    body: Body,
+    line: Option<Line>,
+    bytes: u64,
+    ended: bool,
+}
+
+impl HttpBody for Logged {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => self.bytes += frame.data_ref().map_or(0, |data| data.len() as u64),
+            Poll::Ready(None) => self.ended = true,
+            _ => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.write(self.bytes, self.ended || self.body.is_end_stream());
+        }
+    }
+}

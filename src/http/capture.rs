@@ -1,0 +1,98 @@
+//! The copy of an answer that passes through, on its way to the store.
+
+use bytes::Bytes;
+use http::{HeaderMap, header};
+
+use crate::dialect::assemble::{self, Assembler, NotKept};
+use crate::entry::{Answer, TokenUsage};
+use crate::http::decode::Decoder;
+
+/// Collects one answer, decoded, within a bound; past it only the bound's breach is remembered.
+pub struct Capture {
+    decoder: Decoder,
+    broken: Option<NotKept>,
+    form: Form,
+    limit: usize,
+    json_mode: bool,
+}
+
+enum Form {
+    Events(Box<Assembler>),
+    Whole { body: Vec<u8>, content_type: Option<String> },
+}
+
+impl Capture {
+    /// For an answer with these headers. `limit` is in bytes of the stored form.
+    pub fn new(headers: &HeaderMap, limit: usize, json_mode: bool) -> Self {
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let form = if assemble::looks_like_event_stream(content_type.as_deref()) {
+            Form::Events(Box::new(Assembler::new(limit, json_mode)))
+        } else {
+            Form::Whole { body: Vec::new(), content_type }
+        };
+        let (decoder, broken) = match Decoder::of(headers) {
+            Some(decoder) => (decoder, None),
+            None => (Decoder::Identity, Some(NotKept::Unreadable)),
+        };
+        Self { decoder, broken, form, limit, json_mode }
+    }
+
+    /// An event stream, sent as it is: an error event may be added to it.
+    pub fn is_plain_event_stream(&self) -> bool {
+        matches!(self.form, Form::Events(_)) && self.decoder.is_identity()
+    }
+
+    /// Takes a piece as upstream sent it.
+    pub fn push(&mut self, piece: &Bytes) {
+        if self.broken.is_some() {
+            return;
+        }
+        match self.decoder.push(piece) {
+            Ok(decoded) => self.take(&decoded),
+            Err(_) => self.broken = Some(NotKept::Unreadable),
+        }
+    }
+
+    fn take(&mut self, decoded: &[u8]) {
+        match &mut self.form {
+            Form::Events(assembler) => assembler.push(decoded),
+            // Room for the envelope around the answer; the answer itself is measured in its stored form.
+            Form::Whole { body, .. } if body.len() + decoded.len() > self.limit.saturating_add(65_536) => {
+                *body = Vec::new();
+                self.broken = Some(NotKept::TooLarge);
+            }
+            Form::Whole { body, .. } => body.extend_from_slice(decoded),
+        }
+    }
+
+    /// Has the terminal event come?
+    pub fn done(&self) -> bool {
+        matches!(&self.form, Form::Events(assembler) if assembler.done())
+    }
+
+    /// The answer, if it proved complete, and the tokens that the provider counted in any case.
+    pub fn finish(mut self, clean_end: bool) -> (Result<Answer, NotKept>, Option<TokenUsage>) {
+        let decoder = std::mem::replace(&mut self.decoder, Decoder::Identity);
+        match decoder.finish() {
+            Ok(rest) => self.take(&rest),
+            Err(_) => self.broken = self.broken.or(Some(NotKept::Incomplete)),
+        }
+        let broken = self.broken;
+        let (answer, usage) = match self.form {
+            Form::Events(assembler) => {
+                let usage = assembler.usage();
+                (assembler.finish(clean_end), usage)
+            }
+            Form::Whole { body, content_type } => {
+                let usage = assemble::usage_of(&body);
+                let answer = if clean_end {
+                    assemble::complete(&body, content_type.as_deref(), self.limit, self.json_mode)
+                } else {
+                    Err(NotKept::Incomplete)
+                };
+                (answer, usage)
+            }
+        };
+        (broken.map_or(answer, Err), usage)
+    }
+}

@@ -1,0 +1,126 @@
+//! The operator API: caches and their policies, effective for the next request.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+
+use crate::cache::PolicyError;
+use crate::error::Error;
+use crate::http::body;
+use crate::http::render::Problem;
+use crate::http::state::App;
+use crate::policy::document;
+use crate::settings::CachePolicy;
+use crate::types::CacheId;
+
+/// `GET /v1/caches`
+pub async fn list(State(app): State<App>) -> Json<Value> {
+    let caches = app.cache.policies().list();
+    let data: Vec<Value> = caches
+        .iter()
+        .map(|(id, policy)| json!({"id": id, "policy": document::to_json(policy), "stats": stats_of(&app, id)}))
+        .collect();
+    Json(json!({"data": data, "nextCursor": null}))
+}
+
+/// `GET /v1/caches/{cache}`
+pub async fn get(State(app): State<App>, Path(cache): Path<String>) -> Result<Json<Value>, Problem> {
+    let (_, policy) = known(&app, &cache)?;
+    Ok(Json(document::to_json(&policy)))
+}
+
+/// `PUT /v1/caches/{cache}`: the whole policy; creates the cache when there is none.
+pub async fn put(
+    State(app): State<App>,
+    Path(cache): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let id: CacheId = cache.parse()?;
+    let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
+    let policy = document::put(&bytes).map_err(Error::Unprocessable)?;
+    let store = app.cache.store();
+    let (policy, created) = app.cache.policies().update::<PolicyError>(store, &id, |_| Ok(policy)).await.map_err(changed)?;
+    tracing::info!(cache = %id, created, "policy replaced");
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(document::to_json(&policy))).into_response())
+}
+
+/// `PATCH /v1/caches/{cache}`: a JSON merge patch (RFC 7396).
+pub async fn patch(
+    State(app): State<App>,
+    Path(cache): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, Problem> {
+    let id: CacheId = cache.parse()?;
+    let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
+    let change = |current: Option<&CachePolicy>| match current {
+        Some(current) => document::patch(current, &bytes).map_err(|invalid| Patched(Error::Unprocessable(invalid))),
+        None => Err(Patched(unknown(&cache))),
+    };
+    let (policy, _) = app.cache.policies().update(app.cache.store(), &id, change).await.map_err(|p: Patched| p.0)?;
+    tracing::info!(cache = %id, "policy changed");
+    Ok(Json(document::to_json(&policy)))
+}
+
+/// An error out of a patch, whichever side it came from.
+struct Patched(Error);
+
+impl From<PolicyError> for Patched {
+    fn from(error: PolicyError) -> Self {
+        Self(changed(error))
+    }
+}
+
+/// `DELETE /v1/caches/{cache}`: the policy and all entries. A cache of the config file keeps its configured policy.
+pub async fn delete(State(app): State<App>, Path(cache): Path<String>) -> Result<StatusCode, Problem> {
+    let id: CacheId = cache.parse()?;
+    app.cache.delete_cache(&id).await.map_err(changed)?;
+    tracing::info!(cache = %id, "cache deleted");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /v1/caches/{cache}/stats`
+pub async fn stats(State(app): State<App>, Path(cache): Path<String>) -> Result<Json<Value>, Problem> {
+    let (id, _) = known(&app, &cache)?;
+    Ok(Json(stats_of(&app, &id)))
+}
+
+/// `GET /v1/config`
+pub async fn config(State(app): State<App>) -> Json<Value> {
+    Json(app.config.masked())
+}
+
+fn stats_of(app: &App, id: &CacheId) -> Value {
+    let stats = app.cache.store().stats(id);
+    json!({
+        "entries": stats.entries,
+        "bytes": stats.bytes,
+        "vectors": stats.vectors,
+        "evictions": stats.evictions,
+        "expirations": stats.expirations,
+    })
+}
+
+fn known(app: &App, cache: &str) -> Result<(CacheId, Arc<CachePolicy>), Problem> {
+    let id: CacheId = cache.parse()?;
+    let policy = app.cache.policies().get(&id).ok_or_else(|| unknown(cache))?;
+    Ok((id, policy))
+}
+
+fn unknown(cache: &str) -> Error {
+    Error::NotFound(format!("there is no cache {cache:?}"))
+}
+
+fn changed(error: PolicyError) -> Error {
+    match error {
+        PolicyError::UnknownCache(name) => unknown(&name),
+        PolicyError::Store(error) => Error::Unavailable(format!("the change could not be made durable: {error}")),
+    }
+}

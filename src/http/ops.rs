@@ -1,0 +1,66 @@
+//! For machines that watch Refrain: is it alive, does it work, what has it done; and a plain page for people.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{Html, IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+use crate::embed;
+use crate::http::state::App;
+
+/// `GET /livez`: the process answers.
+pub async fn livez() -> &'static str {
+    "ok"
+}
+
+/// `GET /readyz`: 200 while requests are answered, 503 while shutting down. An embedder that does not work costs
+/// hits, not answers: `status` is `degraded` then, and `reasons` says why.
+pub async fn readyz(State(app): State<App>) -> Response {
+    let embedder = match app.cache.embedder().state() {
+        embed::State::Ready => None,
+        embed::State::Loading => Some("the model is loading; exact hits only until then".to_owned()),
+        embed::State::Degraded(reason) => Some(format!("exact-only: {reason}")),
+    };
+    let mut reasons: Vec<String> = app.notices.clone();
+    let semantic = embedder.is_none();
+    reasons.extend(embedder);
+    let closing = app.tasks.closing().is_cancelled();
+    let status = match (closing, reasons.is_empty()) {
+        (true, _) => "shutting-down",
+        (false, true) => "ready",
+        (false, false) => "degraded",
+    };
+    let code = if closing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    (code, Json(json!({"status": status, "semantic": semantic, "reasons": reasons}))).into_response()
+}
+
+/// `GET /metrics`, in Prometheus' text format.
+pub async fn metrics(State(app): State<App>) -> Response {
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], app.metrics.render()).into_response()
+}
+
+/// `GET /`
+pub async fn status_page(State(app): State<App>) -> Html<String> {
+    let totals = app.cache.store().totals();
+    let state = match app.cache.embedder().state() {
+        embed::State::Ready => "ready".to_owned(),
+        embed::State::Loading => "loading".to_owned(),
+        embed::State::Degraded(reason) => format!("exact-only: {reason}"),
+    };
+    Html(format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Refrain</title>\
+         <style>body{{font:16px/1.5 sans-serif;max-width:40em;margin:3em auto;padding:0 1em}}</style>\
+         <h1>Refrain {version}</h1><p>Up for {up} s. Entries: {entries}. Embedder: {state}.</p>\
+         <p>See <code>/readyz</code>, <code>/metrics</code>, <code>/v1/caches</code>.</p></html>",
+        version = env!("CARGO_PKG_VERSION"),
+        up = app.started.elapsed().as_secs(),
+        entries = totals.entries,
+        state = escape(&state),
+    ))
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

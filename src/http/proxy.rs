@@ -1,0 +1,352 @@
+//! The provider surface: a drop-in base URL for the provider's own SDKs.
+//!
+//! `chat/completions` is answered from the cache or filled into it; every other path is relayed as it comes.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, Method, header};
+use tokio::sync::oneshot;
+
+use crate::cache::{Forward, Head, Hit, Join, Lead, Lookup, Phase, Question, Shape, Subscription};
+use crate::dialect::openai_chat;
+use crate::error::Error;
+use crate::http::access_log::Fate;
+use crate::http::hit::{self, insert};
+use crate::http::pump::{self, Errand};
+use crate::http::render::{Style, render};
+use crate::http::state::App;
+use crate::http::{body, decode};
+use crate::metrics;
+use crate::policy::cache_status::CacheStatus;
+use crate::policy::directives::Directives;
+use crate::policy::partition::Scope;
+use crate::prompt::Prompt;
+use crate::reason::BypassReason;
+use crate::settings::{CachePolicy, Mode, Strategy};
+use crate::types::{CacheId, Dialect, LookupId, Outcome, Similarity};
+use crate::upstream::{Upstream, UpstreamError, forwarded};
+
+/// The one endpoint whose answers are kept.
+const CHAT: &str = "chat/completions";
+
+/// Bodies from this size are parsed off the async threads.
+const BIG_BODY: usize = 256 << 10;
+
+/// How often a request waits for another one's fill before it goes upstream by itself.
+const ROUNDS: usize = 3;
+
+/// `/v1/...`
+pub async fn in_default_cache(State(app): State<App>, Path(path): Path<String>, request: Request) -> Response {
+    serve(app, None, &path, request).await
+}
+
+/// `/caches/{cache}/v1/...`
+pub async fn in_named_cache(
+    State(app): State<App>,
+    Path((cache, path)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    serve(app, Some(cache), &path, request).await
+}
+
+async fn serve(app: App, cache: Option<String>, path: &str, request: Request) -> Response {
+    // An SDK that adds `/v1` by itself, given a base URL that has it already.
+    let path = path.strip_prefix("v1/").unwrap_or(path);
+    let style = Style::of_path(request.uri().path());
+    match Call::of(app, cache, path, request).await {
+        Ok(call) if call.path == CHAT && call.method == Method::POST => call.chat().await,
+        Ok(call) => call.relay(Outcome::Bypass, BypassReason::Endpoint.as_str()).await,
+        Err(error) => Err(error),
+    }
+    .unwrap_or_else(|error| render(&error, style))
+}
+
+/// A request of the provider surface with everything that was read from it.
+struct Call {
+    app: App,
+    upstream: Upstream,
+    policy: Arc<CachePolicy>,
+    cache: CacheId,
+    directives: Directives,
+    method: Method,
+    path: String,
+    query: Option<String>,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Call {
+    async fn of(app: App, cache: Option<String>, path: &str, request: Request) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        let directives = Directives::parse(&parts.headers)?;
+        let cache = match cache {
+            Some(name) => name.parse()?,
+            None => directives.cache.clone().unwrap_or_default(),
+        };
+        let unknown = || Error::NotFound(format!("there is no cache {:?}", cache.as_str()));
+        let policy = app.cache.policies().get(&cache).ok_or_else(unknown)?;
+        let anthropic = parts.headers.contains_key("anthropic-version");
+        let upstream = app.upstreams.for_path(path, anthropic).cloned().ok_or_else(|| {
+            Error::NotFound(format!("no upstream is configured for /v1/{path}"))
+        })?;
+        let body = body::read(body, app.config.server.max_body_bytes).await?;
+        let query = parts.uri.query().map(str::to_owned);
+        Ok(Self {
+            app,
+            upstream,
+            policy,
+            cache,
+            directives,
+            method: parts.method,
+            path: path.to_owned(),
+            query,
+            headers: parts.headers,
+            body,
+        })
+    }
+
+    fn path_and_query(&self) -> String {
+        match &self.query {
+            Some(query) => format!("{}?{query}", self.path),
+            None => self.path.clone(),
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope {
+            tenant: self.app.tenant(&self.headers, Some(&self.upstream)),
+            cache: self.cache.clone(),
+            upstream: self.upstream.identity(),
+            dialect: Dialect::OpenAi,
+            route: self.path_and_query(),
+            headers: Scope::semantic_headers(&self.headers),
+            attributes: self.directives.attributes.clone(),
+        }
+    }
+
+    /// The caller's prompt, from a decoded copy of its body.
+    async fn prompt(&self) -> Option<Prompt> {
+        let (headers, body, limit) = (self.headers.clone(), self.body.clone(), self.app.config.server.max_body_bytes);
+        let parse = move || decode::whole(&headers, &body, limit).and_then(|copy| openai_chat::parse(&copy).ok());
+        if self.body.len() < BIG_BODY {
+            return parse();
+        }
+        tokio::task::spawn_blocking(parse).await.ok().flatten()
+    }
+
+    async fn chat(self) -> Result<Response, Error> {
+        let Some(prompt) = self.prompt().await else {
+            return self.relay(Outcome::Bypass, BypassReason::Unreadable.as_str()).await;
+        };
+        for round in 0..=ROUNDS {
+            let question = Question { prompt: &prompt, scope: self.scope(), directives: &self.directives, explain: false };
+            let forward = match self.app.cache.lookup(question, &self.policy).await {
+                Lookup::Hit(hit) => match self.answer(&hit, &prompt) {
+                    Ok(response) => return Ok(response),
+                    Err(error) => {
+                        tracing::error!(%error, "a stored answer cannot be served");
+                        return self.relay(Outcome::Miss, BypassReason::StoreDown.as_str()).await;
+                    }
+                },
+                Lookup::Forward(forward) => forward,
+            };
+            if self.directives.only_if_cached {
+                return Err(Error::OnlyIfCached);
+            }
+            let join = if round < ROUNDS { self.join(&forward, &prompt) } else { Join::alone() };
+            match join {
+                Join::Lead(lead, own) => return self.fill(*forward, &prompt, lead, own).await,
+                Join::Follow(subscription) => {
+                    if let Some(response) = self.follow(&forward, &prompt, subscription).await {
+                        return Ok(response);
+                    }
+                }
+                Join::Wait(subscription) => self.wait(subscription).await,
+            }
+        }
+        Err(Error::Internal("the last round always leads".into()))
+    }
+
+    fn answer(&self, hit: &Hit, prompt: &Prompt) -> Result<Response, Error> {
+        let now = self.app.cache.clock().now();
+        let mut response = hit::respond(hit, prompt, now)?;
+        self.app.cache.store().touch(hit.stored.entry.id, now);
+        if let Some(usage) = hit.stored.entry.answer.usage {
+            metrics::served_tokens(usage.input, usage.output);
+        }
+        let fate = Fate {
+            tier: hit.tier.as_str(),
+            similarity: Some(hit.similarity.get()),
+            ..self.fate(&prompt.model, hit.outcome, hit.tier.as_str(), Some(hit.lookup_id))
+        };
+        response.extensions_mut().insert(fate);
+        Ok(response)
+    }
+
+    /// Identical requests share one upstream call where they would share the answer anyway.
+    fn join(&self, forward: &Forward, prompt: &Prompt) -> Join {
+        let shareable = self.policy.mode == Mode::On
+            && self.policy.uses(Strategy::Exact)
+            && !self.directives.no_cache
+            && self.directives.max_age.is_none()
+            && prompt.bypass != Some(BypassReason::Tools);
+        match &forward.keep {
+            Some(keep) if shareable => {
+                let encoding = self.headers.get(header::ACCEPT_ENCODING).map(|value| value.as_bytes().to_vec());
+                let shape = Shape {
+                    stream: prompt.stream,
+                    include_usage: prompt.include_usage,
+                    accept_encoding: encoding.unwrap_or_default(),
+                };
+                self.app.cache.flights().join(keep.exact_key(), shape, keep.max_answer_bytes())
+            }
+            _ => Join::alone(),
+        }
+    }
+
+    /// Leads: calls upstream in a task of its own, answers with what comes.
+    async fn fill(&self, mut forward: Forward, prompt: &Prompt, lead: Lead, own: Subscription) -> Result<Response, Error> {
+        let keep = forward.keep.take();
+        let stored = keep.is_some();
+        let head = self.set_out(lead, keep, true).await?;
+        let status = CacheStatus {
+            stored: stored && head.status.is_success(),
+            fwd_status: Some(head.status.as_u16()),
+            ..CacheStatus::forwarded(forward.outcome, self.directives.no_cache, forward.reason)
+        };
+        let decided = Decided { forward: &forward, model: &prompt.model, status, collapsed: false };
+        Ok(self.relayed(&head, own, decided))
+    }
+
+    /// Follows: hears another's answer, if it begins in time; `None` when that came to nothing.
+    async fn follow(&self, forward: &Forward, prompt: &Prompt, mut subscription: Subscription) -> Option<Response> {
+        let open = subscription.phase.wait_for(|phase| !matches!(phase, Phase::Waiting));
+        let phase = tokio::time::timeout(self.app.config.fill.follow_within.0, open).await.ok()?.ok()?.clone();
+        let (Phase::Open(head) | Phase::Closing(head)) = phase else { return None };
+        metrics::collapsed();
+        let status = CacheStatus {
+            collapsed: true,
+            fwd_status: Some(head.status.as_u16()),
+            ..CacheStatus::forwarded(forward.outcome, false, forward.reason)
+        };
+        let decided = Decided { forward, model: &prompt.model, status, collapsed: true };
+        Some(self.relayed(&head, subscription, decided))
+    }
+
+    /// Waits until a fill in another transport is over; the next lookup sees what it kept.
+    async fn wait(&self, mut subscription: Subscription) {
+        drop(subscription.pieces);
+        let over = subscription.phase.wait_for(|phase| matches!(phase, Phase::Kept | Phase::Failed));
+        let _ = tokio::time::timeout(self.app.config.fill.follow_within.0, over).await;
+    }
+
+    /// Relays a request that the cache has no part in.
+    async fn relay(&self, outcome: Outcome, reason: &'static str) -> Result<Response, Error> {
+        if self.directives.only_if_cached {
+            return Err(Error::OnlyIfCached);
+        }
+        let Join::Lead(lead, own) = Join::alone() else {
+            return Err(Error::Internal("a lone join always leads".into()));
+        };
+        let head = self.set_out(lead, None, self.path == CHAT).await?;
+        let forward = Forward {
+            lookup_id: LookupId::generate(),
+            outcome,
+            reason,
+            best: None,
+            keep: None,
+            considered: Vec::new(),
+        };
+        let status = CacheStatus {
+            fwd_status: Some(head.status.as_u16()),
+            ..CacheStatus::forwarded(outcome, self.directives.no_cache, reason)
+        };
+        Ok(self.relayed(&head, own, Decided { forward: &forward, model: "", status, collapsed: false }))
+    }
+
+    /// Sends the request from a task of its own and waits for the answer's head. When the caller leaves, this future
+    /// is dropped and the task decides what becomes of the call.
+    async fn set_out(
+        &self,
+        lead: Lead,
+        keep: Option<Box<crate::cache::Keep>>,
+        counts_tokens: bool,
+    ) -> Result<Arc<Head>, Error> {
+        let errand = Errand {
+            upstream: self.upstream.clone(),
+            method: self.method.clone(),
+            path: self.path_and_query(),
+            headers: forwarded(&self.headers, self.upstream.key.as_ref(), self.app.access.has_keys()),
+            body: self.body.clone(),
+            keep,
+            counts_tokens,
+        };
+        let (sender, receiver) = oneshot::channel();
+        self.app.tasks.spawn("relay", pump::run(self.app.clone(), errand, lead, sender));
+        match receiver.await {
+            Ok(Ok(head)) => Ok(head),
+            Ok(Err(error @ UpstreamError::FirstByteTimeout { .. })) => Err(Error::UpstreamTimeout(error.to_string())),
+            Ok(Err(error)) => Err(Error::Upstream(error.to_string())),
+            Err(_) => Err(Error::Upstream("the relay ended before the provider answered".into())),
+        }
+    }
+
+    /// Upstream's answer with Refrain's headers on it.
+    fn relayed(&self, head: &Head, subscription: Subscription, decided: Decided<'_>) -> Response {
+        let forward = decided.forward;
+        let pieces = stream::unfold(subscription.pieces, |mut pieces| async move {
+            pieces.recv().await.map(|piece| (piece, pieces))
+        });
+        let mut response = Response::new(Body::from_stream(pieces));
+        *response.status_mut() = head.status;
+        *response.headers_mut() = head.headers.clone();
+        let headers = response.headers_mut();
+        if is_event_stream(headers) {
+            headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+            insert(headers, "x-accel-buffering", "no");
+        }
+        insert(headers, "cache-status", &decided.status.render());
+        insert(headers, "x-refrain-outcome", forward.outcome.as_str());
+        insert(headers, "x-refrain-lookup-id", &forward.lookup_id.to_string());
+        if let Some(best) = forward.best {
+            insert(headers, "x-refrain-similarity", &best.to_string());
+        }
+        let fate = Fate {
+            similarity: forward.best.map(Similarity::get),
+            upstream: self.upstream.name.clone(),
+            collapsed: decided.collapsed,
+            ..self.fate(decided.model, forward.outcome, forward.reason, Some(forward.lookup_id))
+        };
+        response.extensions_mut().insert(fate);
+        response
+    }
+
+    fn fate(&self, model: &str, outcome: Outcome, reason: &'static str, id: Option<LookupId>) -> Fate {
+        Fate {
+            cache: self.cache.to_string(),
+            model: model.to_owned(),
+            outcome: outcome.as_str(),
+            reason,
+            lookup_id: id.map(|id| id.to_string()).unwrap_or_default(),
+            ..Fate::default()
+        }
+    }
+}
+
+/// What was decided of a relayed request.
+struct Decided<'a> {
+    forward: &'a Forward,
+    model: &'a str,
+    status: CacheStatus,
+    collapsed: bool,
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    crate::dialect::assemble::looks_like_event_stream(content_type)
+}
