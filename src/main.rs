@@ -1,1 +1,7 @@
-fn main() {}
+//! The `refrain` binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    refrain::cli::main()
+}
