@@ -1,1 +1,163 @@
-//! (being written)
+//! Every metric, by name: this file is the whole list of names and labels.
+//!
+//! Prometheus naming. Tokens follow OpenTelemetry's GenAI conventions (`gen_ai.client.token.usage`, with its
+//! `input` and `output` token types), time to first byte stands for `gen_ai.server.time_to_first_token`.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Renders what has been counted.
+#[derive(Clone)]
+pub struct Handle(Option<PrometheusHandle>);
+
+impl Handle {
+    /// Prometheus' text format, version 0.0.4. Empty when another recorder was installed before.
+    pub fn render(&self) -> String {
+        self.0.as_ref().map(PrometheusHandle::render).unwrap_or_default()
+    }
+
+    /// Lets histograms forget old samples; to be called now and then.
+    pub fn upkeep(&self) {
+        if let Some(handle) = &self.0 {
+            handle.run_upkeep();
+        }
+    }
+}
+
+/// Seconds: from half a millisecond for an exact hit to two minutes for a long completion.
+const BUCKETS: [f64; 16] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 120.0];
+
+/// Installs the recorder, once for the process; later calls give the same handle.
+pub fn install() -> Handle {
+    static HANDLE: OnceLock<Handle> = OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            let builder = PrometheusBuilder::new();
+            let builder = builder.set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &BUCKETS);
+            let handle = builder.ok().and_then(|builder| builder.install_recorder().ok());
+            describe();
+            Handle(handle)
+        })
+        .clone()
+}
+
+fn describe() {
+    describe_counter!("refrain_requests_total", "Requests by cache, route, outcome, tier and reason");
+    describe_histogram!("refrain_request_duration_seconds", "Time from a request to the end of its answer, by outcome");
+    describe_counter!("refrain_upstream_requests_total", "Calls to providers, by upstream and status");
+    describe_histogram!("refrain_upstream_first_byte_seconds", "Time to a provider's first byte");
+    describe_counter!("refrain_provider_tokens_total", "Tokens that providers counted, by type");
+    describe_counter!("refrain_served_tokens_total", "Tokens answered from the cache, by type: no provider was paid");
+    describe_counter!("refrain_collapsed_requests_total", "Requests that shared another one's upstream call");
+    describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
+    describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
+    describe_gauge!("refrain_entries", "Stored entries, by cache");
+    describe_gauge!("refrain_store_bytes", "Stored bytes, by cache");
+    describe_counter!("refrain_evictions_total", "Entries evicted for space since the start, by cache");
+    describe_counter!("refrain_expirations_total", "Entries swept out after their ttl since the start, by cache");
+    describe_gauge!("refrain_embedder_ready", "1 while the embedder works, else 0");
+    describe_counter!("refrain_task_panics_total", "Panics caught, by task");
+}
+
+/// A request of the provider surface or the lookup API has ended.
+pub fn request(
+    cache: &str,
+    route: &'static str,
+    outcome: &'static str,
+    tier: &'static str,
+    reason: &'static str,
+    took: Duration,
+) {
+    counter!(
+        "refrain_requests_total",
+        "cache" => cache.to_owned(), "route" => route, "outcome" => outcome, "tier" => tier, "reason" => reason
+    )
+    .increment(1);
+    histogram!("refrain_request_duration_seconds", "outcome" => outcome).record(took.as_secs_f64());
+}
+
+/// A provider answered with this status, or did not.
+pub fn upstream_request(upstream: &str, status: &str) {
+    counter!("refrain_upstream_requests_total", "upstream" => upstream.to_owned(), "status" => status.to_owned())
+        .increment(1);
+}
+
+/// The first byte of a provider's answer came.
+pub fn upstream_first_byte(upstream: &str, took: Duration) {
+    histogram!("refrain_upstream_first_byte_seconds", "upstream" => upstream.to_owned()).record(took.as_secs_f64());
+}
+
+/// Tokens that a provider counted.
+pub fn provider_tokens(input: u64, output: u64) {
+    counter!("refrain_provider_tokens_total", "type" => "input").increment(input);
+    counter!("refrain_provider_tokens_total", "type" => "output").increment(output);
+}
+
+/// Tokens of an answer that came from the cache.
+pub fn served_tokens(input: u64, output: u64) {
+    counter!("refrain_served_tokens_total", "type" => "input").increment(input);
+    counter!("refrain_served_tokens_total", "type" => "output").increment(output);
+}
+
+/// A request shared another one's upstream call.
+pub fn collapsed() {
+    counter!("refrain_collapsed_requests_total").increment(1);
+}
+
+/// An answer was not kept.
+pub fn not_stored(reason: &'static str) {
+    counter!("refrain_not_stored_total", "reason" => reason).increment(1);
+}
+
+/// A guard refused a near candidate.
+pub fn guard_veto(guard: &'static str) {
+    counter!("refrain_guard_vetoes_total", "guard" => guard).increment(1);
+}
+
+/// The size of a cache.
+pub fn cache_size(cache: &str, entries: u64, bytes: u64) {
+    gauge!("refrain_entries", "cache" => cache.to_owned()).set(entries as f64);
+    gauge!("refrain_store_bytes", "cache" => cache.to_owned()).set(bytes as f64);
+}
+
+/// Entries that left a cache since the start.
+pub fn removed(cache: &str, evictions: u64, expirations: u64) {
+    counter!("refrain_evictions_total", "cache" => cache.to_owned()).absolute(evictions);
+    counter!("refrain_expirations_total", "cache" => cache.to_owned()).absolute(expirations);
+}
+
+/// Does the embedder work?
+pub fn embedder_ready(ready: bool) {
+    gauge!("refrain_embedder_ready").set(f64::from(u8::from(ready)));
+}
+
+/// A task panicked.
+pub fn task_panic(task: &'static str) {
+    counter!("refrain_task_panics_total", "task" => task).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn provider_tokens_and_served_tokens_are_kept_apart() {
+        let handle = install();
+        provider_tokens(9, 4);
+        served_tokens(2, 1);
+        let text = handle.render();
+        assert!(text.contains("refrain_provider_tokens_total{type=\"output\"} 4"), "{text}");
+        assert!(text.contains("refrain_served_tokens_total{type=\"input\"} 2"), "{text}");
+    }
+
+    #[test]
+    fn installing_twice_gives_the_same_recorder() {
+        let (one, two) = (install(), install());
+        collapsed();
+        assert_eq!(one.render().contains("refrain_collapsed"), two.render().contains("refrain_collapsed"));
+    }
+}

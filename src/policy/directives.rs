@@ -185,7 +185,7 @@ mod tests {
             ("x-refrain-attributes", "doc"),
             ("x-refrain-attributes", "a=1,a=2"),
             ("x-refrain-cache", "no/slash"),
-            ("x-refrain-treshold", "0.9"),
+            ("x-refrain-limit", "0.9"),
         ] {
             let invalid = parse(&[(name, value)]).unwrap_err();
             assert!(invalid.field.starts_with(name), "{name}: {value} gave {invalid}");

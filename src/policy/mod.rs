@@ -4,6 +4,7 @@
 
 pub mod cache_status;
 pub mod directives;
+pub mod document;
 pub mod freshness;
 pub mod guard;
 pub mod partition;
