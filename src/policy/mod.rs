@@ -1,2 +1,3 @@
 //! (being written)
+pub mod eviction;
 pub mod guard;
