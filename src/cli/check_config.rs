@@ -20,7 +20,7 @@ pub struct CheckConfigArgs {
 pub fn run(args: &CheckConfigArgs, env: &BTreeMap<String, String>) -> ExitCode {
     let overrides = Overrides { file: args.config.clone(), ..Overrides::default() };
     let checked = config::load(&overrides, env).map_err(|error| error.to_string());
-    match checked.and_then(|config| toml::to_string(&config.masked()).map_err(|error| error.to_string())) {
+    match checked.and_then(|config| toml::to_string(&config.effective()).map_err(|error| error.to_string())) {
         Ok(effective) => {
             say(&format!("# the configuration is good; in effect:\n{effective}"));
             ExitCode::SUCCESS

@@ -119,9 +119,12 @@ impl Config {
 
     /// The configuration as JSON. It names the environment variables that hold secrets, never the secrets.
     pub fn masked(&self) -> Json {
-        let mut shown = self.clone();
-        shown.upstreams = self.effective_upstreams();
-        serde_json::to_value(&shown).unwrap_or(Json::Null)
+        serde_json::to_value(self.effective()).unwrap_or(Json::Null)
+    }
+
+    /// The configuration with its implied upstreams written out.
+    pub fn effective(&self) -> Self {
+        Self { upstreams: self.effective_upstreams(), ..self.clone() }
     }
 
     /// Checks ranges and the rules between fields.

@@ -5,6 +5,7 @@
 pub mod cache_status;
 pub mod directives;
 pub mod document;
+pub mod eviction;
 pub mod freshness;
-pub mod guard;
+// pub mod guard;
 pub mod partition;

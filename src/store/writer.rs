@@ -1,0 +1,283 @@
+//! The one thread that changes the file: it takes what is queued, up to a bound, into one durable commit.
+//!
+//! A durable commit costs some milliseconds whatever is in it, so waiting callers share one. Memory follows after the
+//! commit; when the commit fails, everybody in the group is told, memory stays as it was, and the next group finds the
+//! file opened again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use redb::{Table, WriteTransaction};
+use tokio::sync::{mpsc, oneshot};
+
+use super::codec::{self, MetaRecord};
+use super::file::{self, CLOCK, ENTRIES, FILE, File, METAS, SETTINGS, VECTORS};
+use super::ledger::Ledger;
+use super::memory::{Change, Gone, Memory, Record};
+use super::{Limits, Put, StoreError, Stored};
+use crate::embedding::Embedding;
+use crate::entry::Entry;
+use crate::types::{CacheId, EntryId, Fingerprint, Timestamp};
+
+/// Operations in one commit at most.
+const GROUP: usize = 512;
+/// Entries that one operation removes at most, so that a purge does not hold up everybody else.
+pub(super) const BATCH: usize = 1_000;
+
+/// What can be asked of the writer.
+pub(super) enum Op {
+    /// Keep an entry, with its vector if it has a usable one.
+    Put { entry: Entry, embedding: Option<Embedding>, limits: Limits },
+    /// Remove these entries.
+    Remove(Vec<EntryId>),
+    /// Remove up to [`BATCH`] entries that expire at this moment or before.
+    Sweep(Timestamp),
+    /// Remove up to [`BATCH`] entries of a cache that holds more than it may.
+    Trim { cache: CacheId, limits: Limits, now: Timestamp },
+    /// Keep or remove a setting.
+    Set { key: String, value: Option<Vec<u8>> },
+    /// Finish what was queued before this, note the time, and end.
+    Close,
+}
+
+/// What the writer says when it is done.
+#[derive(Debug)]
+pub(super) enum Done {
+    Put(Put),
+    /// How many entries went.
+    Removed(usize),
+    Other,
+}
+
+/// An operation and who waits for it.
+pub(super) struct Job {
+    pub(super) op: Op,
+    pub(super) reply: oneshot::Sender<Result<Done, StoreError>>,
+}
+
+/// See the module.
+pub(super) struct Writer {
+    pub(super) memory: Arc<Memory>,
+    pub(super) file: Arc<File>,
+    pub(super) fingerprint: Option<Fingerprint>,
+    ledger: Ledger,
+    broken: bool,
+}
+
+struct Tables<'t> {
+    entries: Table<'t, u128, &'static [u8]>,
+    metas: Table<'t, u128, &'static [u8]>,
+    vectors: Table<'t, u128, &'static [u8]>,
+    settings: Table<'t, &'static str, &'static [u8]>,
+}
+
+impl<'t> Tables<'t> {
+    fn open(writing: &'t WriteTransaction) -> Result<Self, StoreError> {
+        Ok(Self {
+            entries: writing.open_table(ENTRIES)?,
+            metas: writing.open_table(METAS)?,
+            vectors: writing.open_table(VECTORS)?,
+            settings: writing.open_table(SETTINGS)?,
+        })
+    }
+}
+
+impl Writer {
+    pub(super) fn new(memory: Arc<Memory>, file: Arc<File>, fingerprint: Option<Fingerprint>) -> Self {
+        let ledger = Ledger::of(&memory);
+        Self { memory, file, fingerprint, ledger, broken: false }
+    }
+
+    /// Works until the queue is closed or [`Op::Close`] comes.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        while let Some(first) = queue.blocking_recv() {
+            let mut jobs = vec![first];
+            while jobs.len() < GROUP && !closes(&jobs) {
+                let Ok(job) = queue.try_recv() else { break };
+                jobs.push(job);
+            }
+            let last = closes(&jobs);
+            self.group(jobs);
+            if last {
+                break;
+            }
+        }
+        self.file.close();
+    }
+
+    fn group(&mut self, jobs: Vec<Job>) {
+        let (ops, replies): (Vec<Op>, Vec<_>) = jobs.into_iter().map(|job| (job.op, job.reply)).unzip();
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.commit(ops)));
+        let outcome = outcome.unwrap_or_else(|panic| Err(StoreError::Failed(file::words(panic.as_ref()))));
+        match outcome {
+            Ok((answers, settings)) => {
+                for change in self.ledger.close_transaction() {
+                    self.memory.apply(change);
+                }
+                settings.into_iter().for_each(|(key, value)| self.memory.set(key, value));
+                for (reply, answer) in replies.into_iter().zip(answers) {
+                    // Nobody waits any more when the caller has left; the work is done all the same.
+                    let _ = reply.send(answer);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, operations = replies.len(), "a commit failed; nothing of it was kept");
+                self.memory.failed_commits.fetch_add(1, Ordering::Relaxed);
+                self.broken = true;
+                self.ledger = Ledger::of(&self.memory);
+                for reply in replies {
+                    let _ = reply.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn commit(
+        &mut self,
+        ops: Vec<Op>,
+    ) -> Result<(Vec<Result<Done, StoreError>>, Vec<(String, Option<Vec<u8>>)>), StoreError> {
+        if self.broken {
+            self.file.reopen()?;
+            self.broken = false;
+        }
+        let database = self.file.database()?;
+        let writing = database.begin_write()?;
+        let mut settings = Vec::new();
+        let mut answers = Vec::with_capacity(ops.len());
+        {
+            let mut tables = Tables::open(&writing)?;
+            for op in ops {
+                answers.push(match op {
+                    Op::Put { entry, embedding, limits } => self.put(&mut tables, entry, embedding, limits)?,
+                    Op::Remove(ids) => Ok(Done::Removed(self.remove_all(&mut tables, &ids, Gone::Deleted)?)),
+                    Op::Sweep(now) => Ok(Done::Removed(self.sweep(&mut tables, now)?)),
+                    Op::Trim { cache, limits, now } => {
+                        Ok(Done::Removed(self.make_room(&mut tables, &cache, None, &limits, now)?))
+                    }
+                    Op::Set { key, value } => {
+                        set(&mut tables, &key, value.as_deref())?;
+                        settings.push((key, value));
+                        Ok(Done::Other)
+                    }
+                    Op::Close => Ok(Done::Other),
+                });
+            }
+            // The clock never starts before this, so that a wall clock set back revives nothing.
+            writing.open_table(FILE)?.insert(CLOCK, self.memory.latest().0)?;
+        }
+        writing.commit()?;
+        Ok((answers, settings))
+    }
+
+    fn put(
+        &mut self,
+        tables: &mut Tables<'_>,
+        entry: Entry,
+        embedding: Option<Embedding>,
+        limits: Limits,
+    ) -> Result<Result<Done, StoreError>, StoreError> {
+        let bytes = entry.bytes();
+        if bytes > limits.max_bytes || limits.max_entries == 0 {
+            return Ok(Err(StoreError::TooLarge { bytes, max_bytes: limits.max_bytes }));
+        }
+        let mut replaced = None;
+        let old = self.ledger.exact_id(&self.memory, &entry.exact_key).into_iter();
+        for id in old.chain([entry.id]) {
+            if let Some(record) = self.ledger.record(&self.memory, id) {
+                replaced = replaced.or(Some(id));
+                self.remove(tables, record, Gone::Replaced)?;
+            }
+        }
+        let evicted = self.make_room(tables, &entry.cache, Some(bytes), &limits, entry.stored_at)?;
+        let id = entry.id;
+        self.add(tables, entry, embedding)?;
+        Ok(Ok(Done::Put(Put { id, replaced, evicted })))
+    }
+
+    fn add(
+        &mut self,
+        tables: &mut Tables<'_>,
+        entry: Entry,
+        embedding: Option<Embedding>,
+    ) -> Result<(), StoreError> {
+        let (id, key) = (entry.id, entry.id.0.as_u128());
+        let meta = MetaRecord::of(&entry);
+        tables.entries.insert(key, codec::encode_entry(&entry).as_slice())?;
+        tables.metas.insert(key, codec::encode_meta(id, &meta).as_slice())?;
+        let dimension = self.memory.index.dimension();
+        let usable = embedding.filter(|vector| entry.partition.is_some() && vector.dimension() == dimension);
+        let vector = usable.zip(self.fingerprint.as_ref()).map(|(vector, fingerprint)| {
+            (codec::encode_vector(id, fingerprint, vector.as_slice()), vector.as_slice().to_vec())
+        });
+        if let Some((record, _)) = &vector {
+            tables.vectors.insert(key, record.as_slice())?;
+        }
+        let record = Arc::new(Record::new(id, meta, vector.is_some()));
+        let vector = vector.map(|(_, vector)| vector);
+        let stored = Arc::new(Stored::new(entry));
+        self.ledger.add(Arc::clone(&record), Change::Add { record, vector, stored });
+        Ok(())
+    }
+
+    fn make_room(
+        &mut self,
+        tables: &mut Tables<'_>,
+        cache: &CacheId,
+        incoming: Option<u64>,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let mut count = 0;
+        while incoming.is_some() || count < BATCH {
+            let Some(id) = self.ledger.victim(&self.memory, cache, incoming, limits, now) else { break };
+            let Some(record) = self.ledger.record(&self.memory, id) else { continue };
+            let why = if record.meta.expires_at <= now { Gone::Expired } else { Gone::Evicted };
+            self.remove(tables, record, why)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn sweep(&mut self, tables: &mut Tables<'_>, now: Timestamp) -> Result<usize, StoreError> {
+        let mut count = 0;
+        while count < BATCH {
+            let Some(id) = self.ledger.next_expired(&self.memory, now) else { break };
+            count += self.remove_all(tables, &[id], Gone::Expired)?;
+        }
+        Ok(count)
+    }
+
+    fn remove_all(&mut self, tables: &mut Tables<'_>, ids: &[EntryId], why: Gone) -> Result<usize, StoreError> {
+        let mut count = 0;
+        for id in ids {
+            if let Some(record) = self.ledger.record(&self.memory, *id) {
+                self.remove(tables, record, why)?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn remove(&mut self, tables: &mut Tables<'_>, record: Arc<Record>, why: Gone) -> Result<(), StoreError> {
+        let key = record.id.0.as_u128();
+        tables.entries.remove(key)?;
+        tables.metas.remove(key)?;
+        tables.vectors.remove(key)?;
+        self.ledger.remove(&self.memory, record, why);
+        Ok(())
+    }
+}
+
+fn closes(jobs: &[Job]) -> bool {
+    jobs.last().is_some_and(|job| matches!(job.op, Op::Close))
+}
+
+fn set(tables: &mut Tables<'_>, key: &str, value: Option<&[u8]>) -> Result<(), StoreError> {
+    match value {
+        Some(value) => tables.settings.insert(key, value)?,
+        None => tables.settings.remove(key)?,
+    };
+    Ok(())
+}
