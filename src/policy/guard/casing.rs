@@ -1,0 +1,160 @@
+//! Spelling that carries meaning where the words alone look equal: capitals ("Polish", "polish"), the case of code
+//! (`Sum(x)`, `sum(x)`), and accents ("resume", "résumé").
+//!
+//! The capital of a sentence's first word passes, but for words that the lexicon knows to be two words.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::lexicon;
+use super::text::{Kind, Style, Text, Token};
+
+/// The spellings of one text that may matter.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Casing {
+    /// Words with two meanings: folded form, and whether it stood with its capital.
+    cased: Vec<(String, bool)>,
+    /// Calls, paths and names with underscores, as written.
+    code: Vec<String>,
+    /// Words with accents: without and with them.
+    accented: Vec<(String, String)>,
+    /// All words, folded, sorted.
+    words: Vec<String>,
+    /// All words as written, sorted.
+    written: Vec<String>,
+}
+
+/// These open sentences as ordinary words, or mean their names only in capitals throughout.
+const CAPITALS_ONLY: [&str; 13] =
+    ["us", "it", "who", "aids", "led", "cat", "dos", "sat", "act", "ram", "lan", "pin", "can"];
+const ORDINARY_OPENERS: [&str; 4] = ["may", "will", "mark", "march"];
+
+impl Casing {
+    pub(super) fn of(text: &Text) -> Self {
+        let mut found = Self::default();
+        for (i, token) in text.tokens.iter().enumerate().filter(|(_, t)| t.wordlike()) {
+            found.words.push(token.folded.clone());
+            found.written.push(token.raw.clone());
+            found.cased.extend(capital(text, token).map(|capital| (token.folded.clone(), capital)));
+            if is_code(text, i) {
+                found.code.push(token.raw.clone());
+            }
+            if !token.raw.is_ascii() && token.kind == Kind::Word {
+                let bare: String = token.folded.nfd().filter(|c| !is_combining_mark(*c)).collect();
+                if bare != token.folded {
+                    found.accented.push((bare, token.folded.clone()));
+                }
+            }
+        }
+        found.words.sort_unstable();
+        found.written.sort_unstable();
+        found
+    }
+
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        self.recased(other)
+            .or_else(|| self.recoded(other).or_else(|| other.recoded(self)))
+            .or_else(|| self.unaccented(other))
+            .or_else(|| other.unaccented(self))
+    }
+
+    /// A word that stands with its capital in one text only.
+    fn recased(&self, other: &Self) -> Option<String> {
+        self.cased.iter().find_map(|(word, _)| {
+            let shapes = |side: &Self| {
+                let has = |wanted: bool| side.cased.iter().any(|(w, capital)| w == word && *capital == wanted);
+                (has(true), has(false))
+            };
+            let clash = matches!(
+                (shapes(self), shapes(other)),
+                ((true, false), (false, true)) | ((false, true), (true, false))
+            );
+            clash.then(|| format!("{word:?} with and without its capital"))
+        })
+    }
+
+    /// Code of this text that the other has in another case only.
+    fn recoded(&self, other: &Self) -> Option<String> {
+        let exact = |code: &String| other.written.binary_search(code).is_ok();
+        let folded = |code: &String| other.words.binary_search(&code.to_lowercase()).is_ok();
+        self.code.iter().find(|code| !exact(code) && folded(code)).map(|code| format!("{code:?} in another case"))
+    }
+
+    /// A word of this text that the other has with other accents or none.
+    fn unaccented(&self, other: &Self) -> Option<String> {
+        let has = |word: &String| other.words.binary_search(word).is_ok();
+        self.accented.iter().find_map(|(bare, accented)| {
+            let theirs = other.accented.iter().find(|(b, a)| b == bare && a != accented).map(|(_, a)| a);
+            let theirs = theirs.or_else(|| has(bare).then_some(bare)).filter(|_| !has(accented))?;
+            Some(format!("{accented:?} against {theirs:?}"))
+        })
+    }
+}
+
+/// Does the word stand with the capital that changes its meaning? None when the text's style leaves it open.
+fn capital(text: &Text, token: &Token) -> Option<bool> {
+    if token.kind != Kind::Word || !lexicon::is_cased(&token.folded) {
+        return None;
+    }
+    let word = token.folded.as_str();
+    match text.style {
+        Style::Capitals => None,
+        Style::Title if !token.all_capitals() => None,
+        _ if CAPITALS_ONLY.contains(&word) => Some(token.all_capitals()),
+        _ if token.opens && token.capitalised() && ORDINARY_OPENERS.contains(&word) => None,
+        _ => Some(token.capitalised()),
+    }
+}
+
+/// A call `f(x)`, a path, or a name with underscores or inner dots.
+fn is_code(text: &Text, i: usize) -> bool {
+    let token = &text.tokens[i];
+    let call = text.ahead(i, 1).is_some_and(|next| next.glued && next.is("("));
+    match token.kind {
+        Kind::Word => call,
+        Kind::Identifier => call || token.raw.contains('_'),
+        Kind::Address => !token.raw.contains('@') && token.raw.contains(['/', '\\']),
+        Kind::Number | Kind::Han | Kind::Symbol => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(a: &str, b: &str) -> Option<String> {
+        Casing::of(&Text::of(a)).difference(&Casing::of(&Text::of(b)))
+    }
+
+    #[test]
+    fn a_capital_or_accent_that_makes_another_word_differs() {
+        for (a, b) in [
+            ("Polish this chair.", "polish this chair"),
+            ("a history of Turkey", "a history of turkey"),
+            ("What do they tell US", "What do they tell us"),
+            ("Does IT help?", "Does it help?"),
+            ("frozen in March", "frozen on the march"),
+            ("What does Total(x) give?", "What does total(x) give?"),
+            ("read /srv/Data/a", "read /srv/data/a"),
+            ("what is my_Var", "what is my_var"),
+            ("send my resume", "send my résumé"),
+        ] {
+            assert!(difference(a, b).is_some(), "{a} / {b}");
+            assert!(difference(b, a).is_some(), "{b} / {a}");
+        }
+    }
+
+    #[test]
+    fn plain_sentence_case_passes() {
+        for (a, b) in [
+            ("What is DNS?", "what is dns"),
+            ("May I paint it?", "may i paint it"),
+            ("It rains. Who knows?", "it rains, who knows"),
+            ("THE WHO AND THE IT TEAM", "the who and the it team"),
+            ("cafe\u{301} hours", "café hours"),
+            ("How Do You Peel An Apple", "how do you peel an apple"),
+        ] {
+            assert_eq!(difference(a, b), None, "{a} / {b}");
+        }
+    }
+}

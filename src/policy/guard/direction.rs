@@ -1,0 +1,225 @@
+//! The same words in another order: from Oslo to Bergen is not from Bergen to Oslo, cats that hate dogs are not dogs
+//! that hate cats.
+//!
+//! Two rules. A journey (`from X to Y`, `X to Y`) must not have its ends exchanged. And when two texts have nearly the
+//! same content words, their phrases may move about whole, but two words may not exchange their places: neither their
+//! prepositions nor the sides of a word between them. Where both texts compare things, order says nothing.
+
+use super::lexicon;
+use super::text::{Kind, Text, Token};
+
+/// Both sides of these stand equal.
+const SYMMETRIC: [&str; 16] = [
+    "difference",
+    "differences",
+    "compare",
+    "compared",
+    "comparing",
+    "comparison",
+    "versus",
+    "vs",
+    "between",
+    "similar",
+    "same",
+    "similarity",
+    "similarities",
+    "equal",
+    "equivalent",
+    "related",
+];
+
+const CONJUNCTIONS: [&str; 6] = ["and", "or", "vs", "versus", "&", "nor"];
+
+/// Words that begin a phrase which may move as a whole.
+const MARKERS: [&str; 26] = [
+    "of", "in", "on", "at", "by", "for", "with", "from", "to", "into", "than", "over", "under", "about", "against",
+    "as", "through", "during", "without", "per", "via", "within", "while", "because", "->", "=>",
+];
+
+/// Words that end a phrase without beginning one of their own.
+const BREAKS: [&str; 30] = [
+    "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "do", "does",
+    "did", "can", "could", "should", "would", "will", "may", "might", "if", "but", "i", "you", "we", "that", "it",
+];
+
+/// Content words that stand together under one marker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Phrase {
+    marker: String,
+    words: Vec<String>,
+}
+
+/// The order of one text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    phrases: Vec<Phrase>,
+    /// All content words, sorted.
+    content: Vec<String>,
+    journeys: Vec<(Vec<String>, Vec<String>)>,
+    symmetric: bool,
+}
+
+impl Order {
+    pub(super) fn of(text: &Text) -> Self {
+        let phrases = phrases(text);
+        let mut content: Vec<String> = phrases.iter().flat_map(|phrase| phrase.words.iter().cloned()).collect();
+        content.sort_unstable();
+        let journeys = journeys(&phrases);
+        let symmetric = text.tokens.iter().any(|t| SYMMETRIC.contains(&t.folded.as_str()));
+        Self { phrases, content, journeys, symmetric }
+    }
+
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        self.turned_back(other).or_else(|| self.reordered(other))
+    }
+
+    /// A journey whose end is the other text's start.
+    fn turned_back(&self, other: &Self) -> Option<String> {
+        let meets = |one: &[String], two: &[String]| one.iter().find(|word| two.contains(word)).cloned();
+        let pairs = self.journeys.iter().flat_map(|ours| other.journeys.iter().map(move |theirs| (ours, theirs)));
+        pairs.into_iter().find_map(|((from, to), (their_from, their_to))| {
+            let start = meets(from, their_to).filter(|_| meets(from, their_from).is_none());
+            let end = meets(to, their_from).filter(|_| meets(to, their_to).is_none());
+            let turned = start.or(end)?;
+            Some(format!("{turned:?} is where one starts and the other ends"))
+        })
+    }
+
+    fn reordered(&self, other: &Self) -> Option<String> {
+        if self.symmetric && other.symmetric {
+            return None;
+        }
+        let common = common(&self.content, &other.content);
+        let apart = self.content.len() + other.content.len() - 2 * common.len();
+        if common.len() < 2 || apart > 2 || common.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let (ours, theirs) = (self.moved(other, &common), other.moved(self, &common));
+        let place = |word: &str| theirs.iter().position(|(_, other)| *other == word);
+        let placed: Vec<(usize, &str, usize)> =
+            ours.iter().enumerate().filter_map(|(i, (_, word))| place(word).map(|at| (i, *word, at))).collect();
+        let exchanged = |(i, _, at): &(usize, &str, usize), (j, _, to): &(usize, &str, usize)| {
+            let markers = (ours[*i].0, ours[*j].0) == (theirs[*to].0, theirs[*at].0);
+            let between = placed.iter().any(|(k, _, on)| (i + 1..*j).contains(k) && (to + 1..*at).contains(on));
+            at > to && markers && (between || ours[*i].0 != ours[*j].0)
+        };
+        let pairs = placed.iter().enumerate().flat_map(|(n, one)| placed[n + 1..].iter().map(move |two| (one, two)));
+        let (one, two) = pairs.into_iter().find(|(one, two)| exchanged(one, two))?;
+        Some(format!("{:?} and {:?} change places", one.1, two.1))
+    }
+
+    /// The common words in order, each with its marker, less the phrases that the other text has too, word for word.
+    fn moved<'a>(&'a self, other: &Self, common: &[&str]) -> Vec<(&'a str, &'a str)> {
+        let shared = |word: &String| common.contains(&word.as_str());
+        let same = |phrase: &Phrase| {
+            let kept = || phrase.words.iter().filter(|word| shared(word));
+            let twin = |theirs: &&Phrase| {
+                theirs.marker == phrase.marker && kept().eq(theirs.words.iter().filter(|w| shared(w)))
+            };
+            other.phrases.iter().any(|theirs| twin(&theirs))
+        };
+        let phrases = self.phrases.iter().filter(|phrase| !same(phrase));
+        let words = phrases.flat_map(|phrase| phrase.words.iter().map(|word| (phrase.marker.as_str(), word)));
+        words.filter(|(_, word)| shared(word)).map(|(marker, word)| (marker, word.as_str())).collect()
+    }
+}
+
+/// Words in both sorted lists, as often as in both.
+fn common<'a>(one: &'a [String], two: &[String]) -> Vec<&'a str> {
+    let mut rest = two.iter().peekable();
+    let found = one.iter().filter(|word| {
+        while rest.next_if(|theirs| theirs < word).is_some() {}
+        rest.next_if(|theirs| theirs == word).is_some()
+    });
+    found.map(String::as_str).collect()
+}
+
+fn is_content(token: &Token) -> bool {
+    match token.kind {
+        Kind::Word => !lexicon::is_function_word(&token.folded),
+        Kind::Symbol | Kind::Han => false,
+        _ => true,
+    }
+}
+
+fn phrases(text: &Text) -> Vec<Phrase> {
+    let mut phrases = vec![Phrase::default()];
+    for (i, token) in text.tokens.iter().enumerate() {
+        let word = token.folded.as_str();
+        let stop = token.kind == Kind::Symbol && matches!(word, "," | "." | "?" | "!" | ";" | ":" | "(" | ")");
+        if MARKERS.contains(&word) {
+            phrases.push(Phrase { marker: word.to_owned(), words: Vec::new() });
+        } else if stop || BREAKS.contains(&word) {
+            phrases.push(Phrase::default());
+        } else if is_content(token)
+            && let Some(phrase) = phrases.last_mut()
+        {
+            phrase.words.push(token.stem.clone());
+            sort_joined(text, i, &mut phrase.words);
+        }
+    }
+    phrases
+}
+
+/// "Cats and dogs" are "dogs and cats": the two words around a conjunction stand in one order.
+fn sort_joined(text: &Text, i: usize, words: &mut [String]) {
+    let joined = text.before(i).is_some_and(|t| CONJUNCTIONS.contains(&t.folded.as_str()));
+    if joined
+        && let [.., one, two] = words
+        && one > two
+    {
+        std::mem::swap(one, two);
+    }
+}
+
+/// `from X to Y`, `to Y from X`, or `X to Y` when no start is named.
+fn journeys(phrases: &[Phrase]) -> Vec<(Vec<String>, Vec<String>)> {
+    let ends =
+        |marker: &'static str| phrases.iter().filter(move |phrase| phrase.marker == marker && !phrase.words.is_empty());
+    if let (Some(from), Some(to)) = (ends("from").next(), ends("to").chain(ends("into")).next()) {
+        return vec![(from.words.clone(), to.words.clone())];
+    }
+    let towards = |phrase: &Phrase| matches!(phrase.marker.as_str(), "to" | "into" | "->" | "=>");
+    let pairs = phrases.windows(2).filter(|pair| towards(&pair[1]) && !pair[0].words.is_empty());
+    pairs.filter(|pair| !pair[1].words.is_empty()).map(|pair| (pair[0].words.clone(), pair[1].words.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(a: &str, b: &str) -> Option<String> {
+        Order::of(&Text::of(a)).difference(&Order::of(&Text::of(b)))
+    }
+
+    #[test]
+    fn exchanged_roles_differ() {
+        for (a, b) in [
+            ("trains from Lund to Malmo", "trains from Malmo to Lund"),
+            ("ferries Lund to Malmo", "ferries Malmo to Lund"),
+            ("Convert 90 miles to kilometres.", "Convert 90 kilometres to miles."),
+            ("How do I copy rows from a sheet to a table?", "How do I copy rows from a table to a sheet?"),
+            ("Why do goats hate geese?", "Why do geese hate goats?"),
+            ("Did Borg beat Lendl?", "Did Lendl beat Borg?"),
+            ("the mayor of the capital", "the capital of the mayor"),
+        ] {
+            assert!(difference(a, b).is_some(), "{a} / {b}");
+            assert!(difference(b, a).is_some(), "{b} / {a}");
+        }
+    }
+
+    #[test]
+    fn harmless_orders_pass() {
+        for (a, b) in [
+            ("In Python how do I sort a list?", "How do I sort a list in Python?"),
+            ("What is the difference between tin and zinc?", "What is the difference between zinc and tin?"),
+            ("Compare tin with zinc", "Compare zinc with tin"),
+            ("Do goats and geese fight?", "Do geese and goats fight?"),
+            ("trains from Lund to Malmo", "trains to Malmo from Lund"),
+            ("I have a cough. Can I swim?", "Can I swim? I have a cough."),
+            ("What is the best way to learn chess?", "How can I learn chess best?"),
+        ] {
+            assert_eq!(difference(a, b), None, "{a} / {b}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The material that a prompt works on: quoted, fenced, tagged, after a colon, or on further lines.
+//!
+//! Two prompts with one instruction and two payloads lie close together for an embedder, and need two answers. So
+//! payloads are compared as written (composed, trimmed, white space inside kept). The same goes for what has no words to
+//! compare at all: operators, emoji, invisible characters, and texts of punctuation only.
+
+use super::text::Text;
+
+/// Longest head of "instruction: payload", in words.
+const HEAD_WORDS: usize = 14;
+
+/// Delimiters whose inside is payload, in the order in which they are looked for.
+const FENCES: [(&str, &str); 10] = [
+    ("```", "```"),
+    ("~~~", "~~~"),
+    ("<<<", ">>>"),
+    ("\"\"\"", "\"\"\""),
+    ("\u{201c}", "\u{201d}"),
+    ("\u{ab}", "\u{bb}"),
+    ("\u{300c}", "\u{300d}"),
+    ("\u{300e}", "\u{300f}"),
+    ("\"", "\""),
+    ("`", "`"),
+];
+
+/// The parts of one text that must be equal as written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Payload {
+    /// Quoted or fenced: the other text must have it, in whatever delimiters.
+    quoted: Vec<String>,
+    /// After the colon, or after the first line: must be equal.
+    tail: Option<String>,
+    /// Runs of operator characters.
+    operators: Vec<String>,
+    emoji: Vec<char>,
+    invisible: Vec<char>,
+    /// No word or number in it: all that there is must be equal.
+    wordless: bool,
+    composed: String,
+}
+
+impl Payload {
+    pub(super) fn of(text: &Text) -> Self {
+        let composed = text.composed.clone();
+        let emoji = composed.chars().filter(|&c| is_emoji(c)).collect();
+        let invisible = composed.chars().filter(|&c| is_invisible(c)).collect();
+        let wordless = !text.tokens.iter().any(|token| token.wordlike());
+        Self {
+            quoted: quoted(&composed),
+            tail: tail(&composed),
+            operators: operators(&composed),
+            emoji,
+            invisible,
+            wordless,
+            composed,
+        }
+    }
+
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        if (self.wordless || other.wordless) && self.composed != other.composed {
+            return Some("texts without words that are not equal".to_owned());
+        }
+        if self.invisible != other.invisible {
+            return Some("other invisible characters".to_owned());
+        }
+        if self.tail != other.tail {
+            return Some("another text after the instruction".to_owned());
+        }
+        if let Some(missing) = self.missing(other).or_else(|| other.missing(self)) {
+            return Some(format!("{:?} is quoted in one text only", shortened(missing)));
+        }
+        if self.operators != other.operators {
+            return Some("other operators".to_owned());
+        }
+        // An emoji in one text only may be mere politeness.
+        let emoji = self.emoji != other.emoji && !self.emoji.is_empty() && !other.emoji.is_empty();
+        emoji.then(|| "another emoji".to_owned())
+    }
+
+    fn missing<'a>(&'a self, other: &Self) -> Option<&'a str> {
+        self.quoted.iter().map(String::as_str).find(|quoted| !other.composed.contains(quoted))
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() > 40 { text.chars().take(39).chain(['…']).collect() } else { text.to_owned() }
+}
+
+/// All delimited spans, from left to right.
+fn quoted(text: &str) -> Vec<String> {
+    let mut spans = Vec::new();
+    let mut rest = text;
+    let mut last = ' ';
+    while let Some(first) = rest.chars().next() {
+        let span = fenced(rest).or_else(|| tagged(rest)).or_else(|| bracketed(rest)).or_else(|| single(rest, last));
+        match span {
+            Some((inside, after)) => {
+                let inside = inside.trim();
+                spans.extend((!inside.is_empty()).then(|| inside.to_owned()));
+                rest = after;
+                last = '"';
+            }
+            None => {
+                rest = &rest[first.len_utf8()..];
+                last = first;
+            }
+        }
+    }
+    spans
+}
+
+fn fenced(text: &str) -> Option<(&str, &str)> {
+    FENCES.iter().find_map(|(open, close)| text.strip_prefix(open)?.split_once(close))
+}
+
+/// `<name ...>inside</name>`.
+fn tagged(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix('<')?;
+    let name =
+        inner.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next().filter(|name| !name.is_empty())?;
+    let (_, body) = inner.split_once('>')?;
+    body.split_once(&format!("</{name}>"))
+}
+
+/// `{...}` and `[...]` with what they nest.
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    let (open, close) = match text.as_bytes().first()? {
+        b'{' => ('{', '}'),
+        b'[' => ('[', ']'),
+        _ => return None,
+    };
+    let mut depth = 0usize;
+    for (at, c) in text.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+            if depth == 0 {
+                return Some((&text[1..at], &text[at + 1..]));
+            }
+        }
+    }
+    None
+}
+
+/// `'inside'`, when the marks do not touch letters on their outer sides, as apostrophes do.
+fn single(text: &str, before: char) -> Option<(&str, &str)> {
+    let open = text.chars().next().filter(|c| matches!(c, '\'' | '\u{2018}'))?;
+    if before.is_alphanumeric() {
+        return None;
+    }
+    let inner = &text[open.len_utf8()..];
+    let closes = |(at, c): &(usize, char)| {
+        let after = inner[at + c.len_utf8()..].chars().next();
+        matches!(c, '\'' | '\u{2019}') && *at > 0 && !after.is_some_and(char::is_alphanumeric)
+    };
+    let (at, close) = inner.char_indices().find(closes)?;
+    Some((&inner[..at], &inner[at + close.len_utf8()..]))
+}
+
+/// What follows a first-line instruction, or "instruction: ".
+fn tail(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty() && !courtesy(line)).collect();
+    if let [first, rest @ ..] = lines.as_slice()
+        && !rest.is_empty()
+    {
+        let joined = rest.join("\n");
+        // A long first line is material itself, with the instruction below it.
+        let material = first.len() > joined.len() && !first.trim_end().ends_with([':', '?', '：', '？']);
+        return Some(if material { format!("{first}\n{joined}") } else { joined.trim_end().to_owned() });
+    }
+    let line = lines.first()?;
+    let (at, mark) = line.char_indices().find(|&(at, c)| c == '：' || (c == ':' && spaced(line, at)))?;
+    let (head, tail) = (&line[..at], line[at + mark.len_utf8()..].trim());
+    let words = head.split_whitespace().count();
+    (words <= HEAD_WORDS && !tail.is_empty() && !courtesy(head) && !mere_label(head)).then(|| tail.to_owned())
+}
+
+fn spaced(line: &str, colon: usize) -> bool {
+    line[colon + 1..].chars().next().is_some_and(char::is_whitespace)
+}
+
+/// A line that greets or thanks and asks nothing.
+fn courtesy(line: &str) -> bool {
+    const WORDS: [&str; 20] = [
+        "hi", "hello", "hey", "dear", "thanks", "thank", "you", "regards", "cheers", "please", "team", "best", "kind",
+        "many", "in", "advance", "all", "everyone", "sir", "there",
+    ];
+    let mut words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    words.peek().is_some() && words.all(|word| WORDS.contains(&word.to_lowercase().as_str()))
+}
+
+/// A head that only announces a question.
+fn mere_label(head: &str) -> bool {
+    matches!(
+        head.trim().to_lowercase().as_str(),
+        "question" | "q" | "my question" | "quick question" | "my question is"
+    )
+}
+
+fn operators(text: &str) -> Vec<String> {
+    let operator = |c: char| matches!(c, '=' | '<' | '>' | '+' | '*' | '^' | '|' | '~');
+    let mut runs: Vec<String> =
+        text.split(|c: char| !operator(c)).filter(|run| !run.is_empty()).map(str::to_owned).collect();
+    runs.sort_unstable();
+    runs
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(u32::from(c), 0x1F300..=0x1FAFF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0x1F1E6..=0x1F1FF)
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(a: &str, b: &str) -> Option<String> {
+        Payload::of(&Text::of(a)).difference(&Payload::of(&Text::of(b)))
+    }
+
+    #[test]
+    fn another_payload_differs() {
+        for (a, b) in [
+            ("Translate to Danish: The kettle boils.", "Translate to Danish: My aunt paints."),
+            ("Sum up the text. <<<The choir sang.>>>", "Sum up the text. <<<The choir left.>>>"),
+            ("Sum up <text>One.</text>", "Sum up <text>Two.</text>"),
+            ("Is \"teh kettle\" right?", "Is \"the ketle\" right?"),
+            ("what does 'ajar' mean", "what does 'askew' mean"),
+            ("explain `ls -l`", "explain `ls -a`"),
+            ("parse {\"a\": [x, y]}", "parse {\"a\": [x, z]}"),
+            ("Fix:\nif a:\n    b()\n    c()", "Fix:\nif a:\n    b()\nc()"),
+            ("Describe the table\n| a | b |", "Describe the table\n| a | c |"),
+            ("The mill stood by the river for years.\nSum it up.", "The old inn burned down in the night.\nSum it up."),
+            ("a\u{200b}b", "ab"),
+            ("🙂", "🙃"),
+            ("what does 🙂 mean", "what does 🙃 mean"),
+            ("???", "!!!"),
+            ("what does == do", "what does = do"),
+        ] {
+            assert!(difference(a, b).is_some(), "{a} / {b}");
+            assert!(difference(b, a).is_some(), "{b} / {a}");
+        }
+    }
+
+    #[test]
+    fn equal_payloads_pass_in_other_words_around_them() {
+        for (a, b) in [
+            ("Translate to Danish: The kettle boils.", "Please translate into Danish: The kettle boils."),
+            ("what does 'ajar' mean", "what is the meaning of \"ajar\""),
+            ("cafe\u{301} hours?", "café hours?"),
+            ("Hi,\n\nHow do I peel a plum?\n\nThanks!", "How do I peel a plum?"),
+            ("How do I peel a plum? 🙂", "How do I peel a plum?"),
+            ("don't you paint the neighbours' fence", "the neighbours' fence, don't you paint it"),
+            ("Question: how do I peel a plum?", "how do I peel a plum?"),
+        ] {
+            assert_eq!(difference(a, b), None, "{a} / {b}");
+        }
+    }
+}

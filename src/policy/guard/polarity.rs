@@ -1,0 +1,234 @@
+//! Axes of opposites: enable and disable, buy and sell, most and least.
+//!
+//! A word or phrase stands at one pole of one or more axes, so that synonyms agree (`enable` = `turn on`) and opposites
+//! clash (`enable` against `turn off`). The table is `lexicon/polarity.txt`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::lexicon;
+use super::text::{Kind, Text};
+
+/// One end of one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pole {
+    axis: u16,
+    second: bool,
+    /// The axis vetoes only when each text has one pole alone.
+    loose: bool,
+}
+
+static POLES: LazyLock<HashMap<String, Vec<Pole>>> = LazyLock::new(table);
+
+/// Verbs whose particle may stand some words later: "turn the lights off".
+const PHRASAL: [&str; 21] = [
+    "turn",
+    "switch",
+    "power",
+    "shut",
+    "log",
+    "sign",
+    "check",
+    "opt",
+    "plug",
+    "zoom",
+    "go",
+    "going",
+    "scale",
+    "speed",
+    "slow",
+    "turned",
+    "turning",
+    "switched",
+    "switching",
+    "pick",
+    "drop",
+];
+const PARTICLES: [&str; 6] = ["on", "off", "up", "down", "in", "out"];
+
+fn table() -> HashMap<String, Vec<Pole>> {
+    let mut given: HashMap<String, Vec<Pole>> = HashMap::new();
+    let mut inflected: HashMap<String, Vec<Pole>> = HashMap::new();
+    for (axis, line) in (0u16..).zip(lexicon::lines(include_str!("lexicon/polarity.txt"))) {
+        let loose = line.starts_with('~');
+        for (second, side) in line.trim_start_matches('~').split('|').enumerate() {
+            let pole = Pole { axis, second: second > 0, loose };
+            for word in side.split_whitespace() {
+                given.entry(word.to_owned()).or_default().push(pole);
+                for form in inflections(word) {
+                    let poles = inflected.entry(form).or_default();
+                    if !poles.contains(&pole) {
+                        poles.push(pole);
+                    }
+                }
+            }
+        }
+    }
+    // A form that the table gives itself ("lower", "used") means what the table says.
+    for (form, poles) in inflected {
+        given.entry(form).or_insert(poles);
+    }
+    given
+}
+
+/// Regular English forms of a word, for verbs, nouns and adverbs alike; forms that do not exist do no harm.
+fn inflections(word: &str) -> Vec<String> {
+    let bytes = word.as_bytes();
+    if bytes.len() < 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+        return Vec::new();
+    }
+    let vowel = |b: u8| matches!(b, b'a' | b'e' | b'i' | b'o' | b'u');
+    let mut forms = vec![format!("{word}s"), format!("{word}ly")];
+    match bytes {
+        [.., b'e'] => {
+            let base = &word[..word.len() - 1];
+            forms.extend([format!("{word}d"), format!("{base}ing"), format!("{base}ion"), format!("{base}y")]);
+        }
+        [.., before, b'y'] if !vowel(*before) => {
+            let base = &word[..word.len() - 1];
+            forms.extend([format!("{base}ies"), format!("{base}ied"), format!("{word}ing"), format!("{base}ily")]);
+        }
+        [.., a, b, c] => {
+            forms.extend(["es", "ed", "ing", "ion", "er"].map(|ending| format!("{word}{ending}")));
+            if !vowel(*a) && vowel(*b) && !vowel(*c) {
+                let last = char::from(*c);
+                forms.extend(["ed", "ing", "er"].map(|ending| format!("{word}{last}{ending}")));
+            }
+        }
+        _ => {}
+    }
+    forms
+}
+
+/// Where one text stands on every axis that it touches, with the word that puts it there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Polarity {
+    poles: Vec<(Pole, String)>,
+}
+
+impl Polarity {
+    pub(super) fn of(text: &Text) -> Self {
+        let mut found = Self::default();
+        let mut phrase = String::new();
+        let mut taken = None;
+        for (i, token) in text.tokens.iter().enumerate().filter(|(_, t)| t.wordlike()) {
+            let next = text.ahead(i, 1).filter(|next| next.wordlike() || next.is("-"));
+            let hyphened = next.is_some_and(|next| next.is("-"));
+            let second = if hyphened { text.ahead(i, 2) } else { next };
+            if let Some(second) = second {
+                phrase.clear();
+                phrase.extend([token.folded.as_str(), "_", second.folded.as_str()]);
+                let joined = found.add(&phrase);
+                if joined {
+                    taken = Some(i + if hyphened { 2 } else { 1 });
+                    continue;
+                }
+                if hyphened && found.add(&phrase.replace('_', "-")) {
+                    taken = Some(i + 2);
+                    continue;
+                }
+            }
+            if taken == Some(i) {
+                continue;
+            }
+            if let Some(particle) = parted(text, i) {
+                phrase.clear();
+                phrase.extend([token.folded.as_str(), "_", text.tokens[particle].folded.as_str()]);
+                found.add(&phrase);
+            }
+            found.add_word(text, i);
+        }
+        found.poles.sort_unstable();
+        found.poles.dedup_by(|a, b| a.0 == b.0);
+        found
+    }
+
+    fn add_word(&mut self, text: &Text, i: usize) {
+        let token = &text.tokens[i];
+        // "On" is a preposition unless nothing follows it.
+        let last = text.ahead(i, 1).is_none_or(|next| next.kind == Kind::Symbol);
+        if (token.folded == "on" && !last) || (token.folded == "do") {
+            return;
+        }
+        self.add(&token.folded);
+    }
+
+    fn add(&mut self, phrase: &str) -> bool {
+        let poles = POLES.get(phrase);
+        self.poles.extend(poles.into_iter().flatten().map(|&pole| (pole, phrase.replace('_', " "))));
+        poles.is_some()
+    }
+
+    fn has(&self, pole: Pole) -> Option<&str> {
+        let at = self.poles.binary_search_by(|(other, _)| other.cmp(&pole)).ok()?;
+        self.poles.get(at).map(|(_, word)| word.as_str())
+    }
+
+    /// The first axis on which the texts clash, and the two words.
+    pub(super) fn clash<'a>(&'a self, other: &'a Self) -> Option<(&'a str, &'a str)> {
+        let against = |one: &'a Self, two: &'a Self| {
+            one.poles.iter().find_map(|(pole, word)| {
+                let opposite = Pole { second: !pole.second, ..*pole };
+                let theirs = two.has(opposite)?;
+                let both = (one.has(opposite).is_some(), two.has(*pole).is_some());
+                let clashes = if pole.loose { both == (false, false) } else { both != (true, true) };
+                clashes.then_some((word.as_str(), theirs))
+            })
+        };
+        against(self, other).or_else(|| against(other, self).map(|(theirs, ours)| (ours, theirs)))
+    }
+}
+
+/// The place of a particle that belongs to the phrasal verb at `verb` but stands up to four words later.
+fn parted(text: &Text, verb: usize) -> Option<usize> {
+    if !PHRASAL.contains(&text.tokens[verb].folded.as_str()) {
+        return None;
+    }
+    (verb + 2..text.tokens.len().min(verb + 6)).find(|&i| PARTICLES.contains(&text.tokens[i].folded.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clash(a: &str, b: &str) -> bool {
+        let (a, b) = (Polarity::of(&Text::of(a)), Polarity::of(&Text::of(b)));
+        assert_eq!(a.clash(&b).is_some(), b.clash(&a).is_some());
+        a.clash(&b).is_some()
+    }
+
+    #[test]
+    fn opposites_clash_in_every_inflection() {
+        for (a, b) in [
+            ("How do I enable the fan?", "How do I turn off the fan?"),
+            ("Is enabling the fan wise?", "Is disabling the fan wise?"),
+            ("Turn the kitchen light on", "Turn the kitchen light off"),
+            ("Prices increased a bit", "Prices are decreasing a bit"),
+            ("Which lens costs most?", "Which lens costs least?"),
+            ("pros of solar panels", "disadvantages of solar panels"),
+            ("Where can I log in?", "Where can I log out?"),
+            ("the maximum size of a bucket", "the minimum size of a bucket"),
+            ("uploading a file", "downloading a file"),
+        ] {
+            assert!(clash(a, b), "{a} / {b}");
+        }
+    }
+
+    #[test]
+    fn synonyms_agree() {
+        for (a, b) in [
+            ("How do I enable the fan?", "What are the steps to turn on the fan?"),
+            ("Where do I buy stamps?", "Where can I purchase stamps?"),
+            ("advantages and disadvantages of tiles", "pros and cons of tiles"),
+            ("What is the lowest rate?", "What is the smallest rate?"),
+        ] {
+            assert!(!clash(a, b), "{a} / {b}");
+        }
+    }
+
+    #[test]
+    fn a_text_with_both_poles_differs_from_one_with_one() {
+        assert!(clash("advantages and disadvantages of tiles", "advantages of tiles"));
+        assert!(!clash("Should I buy or sell?", "sell or buy?"));
+    }
+}
