@@ -7,5 +7,5 @@ pub mod directives;
 pub mod document;
 pub mod eviction;
 pub mod freshness;
-// pub mod guard;
+pub mod guard;
 pub mod partition;

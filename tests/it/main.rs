@@ -1,0 +1,5 @@
+//! Black-box tests: the real binary, the real model, real sockets, and a provider that counts calls.
+
+mod support;
+
+mod replay;

@@ -1,0 +1,257 @@
+//! The real binary, started as an operator starts it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::Provider;
+
+/// The runtime library is fetched once for the whole test run.
+fn provisioned() {
+    static DONE: OnceLock<()> = OnceLock::new();
+    DONE.get_or_init(|| {
+        let fetched = Command::new(env!("CARGO_BIN_EXE_refrain"))
+            .args(["models", "fetch"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("refrain models fetch runs");
+        assert!(fetched.success(), "refrain models fetch failed");
+    });
+}
+
+/// A running service with its own data folder.
+pub struct Refrain {
+    /// `http://127.0.0.1:PORT`
+    pub base: String,
+    http: reqwest::Client,
+    child: Option<Child>,
+    stderr: Arc<Mutex<String>>,
+    folder: TempDir,
+    config: PathBuf,
+    env: Vec<(String, String)>,
+}
+
+/// Everything that came back.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: reqwest::header::HeaderMap,
+    /// The bytes of the body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// A header's value, empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("a header of plain text"))
+    }
+
+    /// `hit`, `miss`, `stale` or `bypass`.
+    pub fn outcome(&self) -> &str {
+        self.header("x-refrain-outcome")
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("a body in UTF-8")
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {:?}", self.text()))
+    }
+
+    /// The events of a stream, `[DONE]` left out.
+    pub fn events(&self) -> Vec<Value> {
+        let lines = self.text().lines().filter_map(|line| line.strip_prefix("data: "));
+        lines.filter(|data| data.trim() != "[DONE]").map(|data| serde_json::from_str(data).expect("JSON")).collect()
+    }
+
+    /// What the assistant said, whichever form it came in.
+    pub fn said(&self) -> String {
+        if self.header("content-type").starts_with("text/event-stream") {
+            let events = self.events();
+            return events.iter().filter_map(|e| e["choices"][0]["delta"]["content"].as_str()).collect();
+        }
+        self.json()["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Refrain {
+    /// Starts the service in front of `provider`; `more` is added to its configuration.
+    pub async fn start(provider: &Provider, more: &str) -> Self {
+        Self::start_with(provider, more, &[]).await
+    }
+
+    /// The same with environment variables.
+    pub async fn start_with(provider: &Provider, more: &str, env: &[(&str, &str)]) -> Self {
+        provisioned();
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = folder.path().join("refrain.toml");
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+        let mut text = String::new();
+        let mut section = |header: &str, lines: &str| {
+            if !more.contains(header) {
+                text.push_str(&format!("{header}\n{lines}\n"));
+            }
+        };
+        section("[server]", "listen = \"127.0.0.1:0\"");
+        section("[store]", &format!("data_dir = {:?}", folder.path().join("data")));
+        section("[embedder]", &format!("models_dir = {models:?}\ndeadline = \"5s\""));
+        section(
+            "[[upstreams]]",
+            &format!("name = \"scripted\"\ndialect = \"openai\"\nbase_url = {:?}", provider.base_url()),
+        );
+        std::fs::write(&config, text + more).expect("the configuration is written");
+        let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let stderr = Arc::default();
+        let mut service = Self { base: String::new(), http, child: None, stderr, folder, config, env };
+        service.spawn().await;
+        service
+    }
+
+    async fn spawn(&mut self) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_refrain"))
+            .args(["serve", "--config"])
+            .arg(&self.config)
+            .envs(self.env.iter().cloned())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut errors = child.stderr.take().expect("its stderr");
+        let log = Arc::clone(&self.stderr);
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(n) = errors.read(&mut piece) {
+                if n == 0 {
+                    return;
+                }
+                log.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..n]));
+            }
+        });
+        let lines = BufReader::new(child.stdout.take().expect("its stdout"));
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        self.child = Some(child);
+        let line = tokio::task::spawn_blocking(move || receiver.recv_timeout(Duration::from_secs(60))).await.unwrap();
+        let line = line.unwrap_or_else(|_| panic!("it never listened: {}", self.log()));
+        self.base = line.rsplit_once(' ').expect("the listening line").1.to_owned();
+    }
+
+    /// Everything on stderr so far.
+    pub fn log(&self) -> String {
+        self.stderr.lock().unwrap().clone()
+    }
+
+    /// The folder with configuration and data.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("a running service").id()
+    }
+
+    /// Sends a request to `path`.
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Answer {
+        let mut request = self.http.request(method.parse().unwrap(), format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let response = request.timeout(Duration::from_secs(60)).send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = response.bytes().await.expect("a whole body").to_vec();
+        Answer { status, headers, body }
+    }
+
+    /// A chat request.
+    pub async fn chat(&self, body: &Value) -> Answer {
+        self.chat_with(&[], body).await
+    }
+
+    /// A chat request with headers.
+    pub async fn chat_with(&self, headers: &[(&str, &str)], body: &Value) -> Answer {
+        self.send("POST", "/v1/chat/completions", headers, Some(body)).await
+    }
+
+    /// A POST of JSON to one of Refrain's own routes.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[], Some(body)).await
+    }
+
+    /// A chat request whose answer is read piece by piece.
+    pub async fn open(&self, headers: &[(&str, &str)], body: &Value) -> reqwest::Response {
+        let mut request = self.http.post(format!("{}/v1/chat/completions", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.header("content-type", "application/json").body(body.to_string()).send().await.expect("an answer's head")
+    }
+
+    /// Stops with SIGTERM, waits for the end.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait_end()
+    }
+
+    /// Ends it as `kill -9` does.
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().expect("a running service");
+        child.kill().expect("the process can be killed");
+        child.wait().expect("the process ends");
+    }
+
+    /// Starts it again on the same folder.
+    pub async fn start_again(&mut self) {
+        self.spawn().await;
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    fn wait_end(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("a running service");
+        let until = Instant::now() + Duration::from_secs(40);
+        loop {
+            if let Some(status) = child.try_wait().expect("its status") {
+                return status;
+            }
+            assert!(Instant::now() < until, "it did not end: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Refrain {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let log = self.log();
+        if std::thread::panicking() {
+            eprintln!("--- the service's log ---\n{log}");
+        } else {
+            assert!(!log.contains("panicked"), "the service panicked: {log}");
+        }
+    }
+}
