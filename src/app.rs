@@ -171,7 +171,7 @@ async fn open_store(config: &Config, embedder: &Embedder) -> Result<(Store, Open
         dimension: embedder.dimension().unwrap_or(0),
     };
     let opened = tokio::task::spawn_blocking(move || Store::open(options)).await;
-    opened.map_err(|panicked| StoreError::Io(std::io::Error::other(panicked.to_string())))?
+    opened.map_err(|panicked| StoreError::Failed(panicked.to_string()))?
 }
 
 fn notices(report: &OpenReport) -> Vec<String> {
@@ -199,7 +199,7 @@ async fn installation_secret(store: &Store) -> Result<[u8; 32], StoreError> {
     for (half, id) in secret.chunks_mut(16).zip([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]) {
         half.copy_from_slice(id.as_bytes());
     }
-    let secret = blake3::hash(&secret).into();
-    store.put_setting(NAME, <[u8; 32]>::to_vec(&secret)).await?;
+    let secret: [u8; 32] = blake3::hash(&secret).into();
+    store.put_setting(NAME, secret.to_vec()).await?;
     Ok(secret)
 }

@@ -23,16 +23,16 @@
 //! * **I5** No lock is held across an `.await`, and no async thread makes a blocking call.
 //! * **I6** A fault in the cache costs a hit, never an answer.
 
-// pub mod app;
-// pub mod cache;
-// pub mod cli;
+pub mod app;
+pub mod cache;
+pub mod cli;
 pub mod config;
-// pub mod dialect;
-// pub mod embed;
+pub mod dialect;
+pub mod embed;
 pub mod embedding;
 pub mod entry;
 pub mod error;
-// pub mod http;
+pub mod http;
 pub mod index;
 pub mod metrics;
 pub mod policy;
@@ -43,4 +43,4 @@ pub mod store;
 pub mod tasks;
 pub mod telemetry;
 pub mod types;
-// pub mod upstream;
+pub mod upstream;

@@ -1,3 +1,7 @@
 //! The `refrain` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    refrain::cli::main()
+}

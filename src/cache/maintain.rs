@@ -25,12 +25,10 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
         loop {
             tokio::select! {
                 () = closing.cancelled() => return,
-                () = cache.store().needs_maintenance() => {}
+                () = cache.store().needs_maintenance().notified() => {}
                 () = tokio::time::sleep(TICK) => {}
             }
-            if let Err(error) = cache.store().maintain().await {
-                tracing::warn!(%error, "index upkeep failed; scans serve meanwhile");
-            }
+            cache.store().maintain().await;
             gauge(&cache);
         }
     });

@@ -22,7 +22,7 @@ use crate::store::Store;
 use crate::tasks::Tasks;
 use crate::types::{CacheId, Clock, TenantId};
 
-pub use collapse::{Break, Flights, Join, Lead, Phase, Shape, Subscription};
+pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription};
 pub use fill::{Keep, KeepError};
 pub use lookup::{Forward, Hit, Lookup, Question};
 pub use plain::{PlainFound, PlainPrompt, PlainQuery};
@@ -96,6 +96,21 @@ impl Cache {
             Sharing::Tenant => tenant,
             Sharing::Cache => SHARED,
         }
+    }
+
+    /// Changes a policy, see [`Policies::update`]; what the new limits have no room for is evicted.
+    ///
+    /// # Errors
+    /// What `change` says, or that the store fails.
+    pub async fn change_policy<E: From<PolicyError>>(
+        &self,
+        id: &CacheId,
+        change: impl FnOnce(Option<&CachePolicy>) -> Result<CachePolicy, E> + Send,
+    ) -> Result<(Arc<CachePolicy>, bool), E> {
+        let store = &self.inner.store;
+        let (policy, created) = self.inner.policies.update(store, id, change).await?;
+        store.trim(id, fill::limits(&policy), self.inner.clock.now()).await.map_err(PolicyError::from)?;
+        Ok((policy, created))
     }
 
     /// Deletes a cache: its policy and its entries. The default cache gets its default policy back.

@@ -174,7 +174,7 @@ async fn show(service: &Service, provider: &Provider, questions: &[Question]) ->
     }
     let firsts: Vec<String> = questions.iter().map(|q| q.question.clone()).collect();
     let first = client.all("default", &firsts, "", "miss", 8).await?;
-    service.cache().store().settled().await;
+    service.cache().store().maintain().await;
     let repeats = client.all("default", &firsts, "", "hit", 1).await?;
     let paraphrases = client.all("default", &texts(PARAPHRASES)?, "no-store", "hit", 1).await?;
     let traps = client.all("default", &texts(TRAPS)?, "no-store", "miss", 8).await?;

@@ -84,7 +84,7 @@ impl Capture {
                 (assembler.finish(clean_end), usage)
             }
             Form::Whole { body, content_type } => {
-                let usage = assemble::usage_of(&body);
+                let usage = usage_of(&body);
                 let answer = if clean_end {
                     assemble::complete(&body, content_type.as_deref(), self.limit, self.json_mode)
                 } else {
@@ -95,4 +95,21 @@ impl Capture {
         };
         (broken.map_or(answer, Err), usage)
     }
+}
+
+/// The tokens of a whole answer, kept or not: they were paid for.
+fn usage_of(body: &[u8]) -> Option<TokenUsage> {
+    #[derive(serde::Deserialize)]
+    struct Counted {
+        usage: Option<Usage>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Usage {
+        #[serde(default)]
+        prompt_tokens: u64,
+        #[serde(default)]
+        completion_tokens: u64,
+    }
+    let usage = serde_json::from_slice::<Counted>(body).ok()?.usage?;
+    Some(TokenUsage { input: usage.prompt_tokens, output: usage.completion_tokens })
 }

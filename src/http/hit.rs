@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use uuid::Uuid;
 
 use crate::cache::Hit;
-use crate::dialect::replay::{self, Template};
+use crate::dialect::replay::{self, Replay, Template};
 use crate::entry::EntryKind;
 use crate::error::Error;
 use crate::policy::cache_status::CacheStatus;
@@ -36,7 +36,9 @@ pub fn json_body(hit: &Hit, requested_model: &str, now: Timestamp) -> Result<Byt
 
 fn stream_body(hit: &Hit, prompt: &Prompt, now: Timestamp) -> Result<Bytes, Error> {
     let answer = completion(hit, &prompt.model)?;
-    let frames = replay::event_stream(&answer, &completion_id(), now.seconds(), prompt.include_usage)
+    let replay = Replay { answer: &answer, id: completion_id(), created: now.seconds() };
+    let frames = replay
+        .event_stream(prompt.include_usage)
         .map_err(|e| Error::Internal(format!("stored answer: {e}")))?;
     let mut all = BytesMut::with_capacity(frames.iter().map(Bytes::len).sum());
     frames.iter().for_each(|frame| all.extend_from_slice(frame));

@@ -44,8 +44,7 @@ pub async fn put(
     let id: CacheId = cache.parse()?;
     let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
     let policy = document::put(&bytes).map_err(Error::Unprocessable)?;
-    let store = app.cache.store();
-    let (policy, created) = app.cache.policies().update::<PolicyError>(store, &id, |_| Ok(policy)).await.map_err(changed)?;
+    let (policy, created) = app.cache.change_policy::<PolicyError>(&id, |_| Ok(policy)).await.map_err(changed)?;
     tracing::info!(cache = %id, created, "policy replaced");
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(document::to_json(&policy))).into_response())
@@ -64,7 +63,7 @@ pub async fn patch(
         Some(current) => document::patch(current, &bytes).map_err(|invalid| Patched(Error::Unprocessable(invalid))),
         None => Err(Patched(unknown(&cache))),
     };
-    let (policy, _) = app.cache.policies().update(app.cache.store(), &id, change).await.map_err(|p: Patched| p.0)?;
+    let (policy, _) = app.cache.change_policy(&id, change).await.map_err(|p: Patched| p.0)?;
     tracing::info!(cache = %id, "policy changed");
     Ok(Json(document::to_json(&policy)))
 }

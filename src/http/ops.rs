@@ -56,7 +56,7 @@ pub async fn status_page(State(app): State<App>) -> Html<String> {
          <p>See <code>/readyz</code>, <code>/metrics</code>, <code>/v1/caches</code>.</p></html>",
         version = env!("CARGO_PKG_VERSION"),
         up = app.started.elapsed().as_secs(),
-        entries = totals.entries,
+        entries = totals.caches.entries,
         state = escape(&state),
     ))
 }
