@@ -57,7 +57,7 @@ fn golden_meta() -> String {
 #[test]
 fn the_bytes_of_version_1_are_these_for_ever() {
     let meta = golden_meta();
-    assert_eq!(hex(&encode_meta(id(), &MetaRecord::of(&sample()))), format!("01{}{meta}", "META_SUM"));
+    assert_eq!(hex(&encode_meta(id(), &MetaRecord::of(&sample()))), format!("0121cb85a95c8ecaf5{meta}"));
     let rest = [
         "020000007b7d",                                                     // canonical
         "04000000486f773f",                                                 // text
@@ -67,9 +67,9 @@ fn the_bytes_of_version_1_are_these_for_ever() {
         "0109000000000000000400000000000000",                               // usage
     ]
     .concat();
-    assert_eq!(hex(&encode_entry(&sample())), format!("01{}{meta}{rest}", "ENTRY_SUM"));
+    assert_eq!(hex(&encode_entry(&sample())), format!("01d65658048000c9ce{meta}{rest}"));
     let vector = encode_vector(id(), &Fingerprint([5; 32]), &[1.0, -0.5]);
-    assert_eq!(hex(&vector), format!("01{}{}0000803f000000bf", "VECTOR_SUM", "05".repeat(32)));
+    assert_eq!(hex(&vector), format!("01ac3b7eae16fac946{}0000803f000000bf", "05".repeat(32)));
 }
 
 #[test]
