@@ -13,7 +13,7 @@ const KEY: PartitionKey = PartitionKey([1; 32]);
 const NEVER: Timestamp = Timestamp(u64::MAX);
 
 fn partitions(graph_from: usize) -> Partitions {
-    Partitions::new(config::Index { graph_from, ..config::Index::default() }, DIMENSION)
+    Partitions::new(config::Index { graph_from, ef_construction: 50, ..config::Index::default() }, DIMENSION)
 }
 
 /// Vectors in a partition, and beside it for comparison.
@@ -82,9 +82,9 @@ fn a_scan_finds_exactly_the_nearest_whatever_the_size() {
     let mut noise = Noise(3);
     for size in [1, 5, 128, 129, 255, 256, 257, 1_000] {
         let mut world = World::new(1_000_000);
-        clustered(&mut noise, size).into_iter().for_each(|vector| {
+        for vector in clustered(&mut noise, size) {
             world.add(vector);
-        });
+        }
         for query in clustered(&mut noise, 20) {
             let found: Vec<f32> = world.find(&query, 10).iter().map(|candidate| candidate.similarity.get()).collect();
             assert_eq!(found, world.truth(&query, 10), "{size}");
@@ -96,9 +96,9 @@ fn a_scan_finds_exactly_the_nearest_whatever_the_size() {
 fn removals_in_any_order_leave_the_scan_exact() {
     let mut noise = Noise(4);
     let mut world = World::new(1_000_000);
-    clustered(&mut noise, 700).into_iter().for_each(|vector| {
+    for vector in clustered(&mut noise, 700) {
         world.add(vector);
-    });
+    }
     for step in [2, 3, 5, 7] {
         world.remove_if(|position| position % step == step - 1);
         for query in clustered(&mut noise, 20) {
@@ -118,16 +118,16 @@ fn the_graph_finds_the_nearest_also_after_deletions_and_insertions() {
     let mut vectors = clustered(&mut noise, 3_300);
     let late = vectors.split_off(3_000);
     let queries: Vec<Vec<f32>> = vectors.iter().step_by(10).map(|vector| noise.near(vector, 0.2)).collect();
-    vectors.into_iter().for_each(|vector| {
+    for vector in vectors {
         world.add(vector);
-    });
+    }
     assert_eq!(world.partitions.maintain(), Maintained { graphs: 1, points: 3_000 });
     assert!(world.recall(&queries) >= 0.99);
     // 30% gone and some newer than the graph, which is too little to build it again.
     world.remove_if(|position| position * 7 % 61 % 10 < 3);
-    late.into_iter().for_each(|vector| {
+    for vector in late {
         world.add(vector);
-    });
+    }
     assert_eq!(world.partitions.maintain(), Maintained::default());
     assert!(world.recall(&queries) >= 0.99);
     let own: Vec<Vec<f32>> = world.points.iter().map(|(_, vector)| vector.clone()).collect();
@@ -150,9 +150,9 @@ fn a_query_among_the_removed_still_finds_the_nearest_that_is_left() {
     let mut noise = Noise(11);
     let mut world = World::new(100);
     let vectors = clustered(&mut noise, 1_800);
-    vectors.iter().cloned().for_each(|vector| {
+    for vector in vectors.iter().cloned() {
         world.add(vector);
-    });
+    }
     world.partitions.maintain();
     // Whole clusters go: around their queries the graph knows only the dead.
     world.remove_if(|position| position % 60 < 10);
@@ -171,9 +171,9 @@ fn a_thousand_copies_of_one_vector_neither_break_nor_hide_anything() {
     for copy in 0..1_000 {
         world.add(if copy % 2 == 0 { one.clone() } else { noise.near(&one, 1e-7) });
     }
-    others.iter().cloned().for_each(|vector| {
+    for vector in others.iter().cloned() {
         world.add(vector);
-    });
+    }
     world.partitions.maintain();
     let found = world.find(&one, 4);
     assert_eq!(found.len(), 4);

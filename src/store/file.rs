@@ -207,7 +207,7 @@ impl File {
             Ok(table.get(id.0.as_u128())?.map(|guard| Bytes::copy_from_slice(guard.value())))
         };
         match catch_unwind(AssertUnwindSafe(read)) {
-            Ok(Ok(record)) => Ok(record.and_then(|record| codec::decode_entry(id, record).ok())),
+            Ok(Ok(record)) => Ok(record.and_then(|record| codec::decode_entry(id, &record).ok())),
             Ok(Err(redb::Error::Corrupted(_))) | Err(_) => Ok(None),
             Ok(Err(error)) => Err(StoreError::Failed(error.to_string())),
         }

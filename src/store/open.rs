@@ -21,15 +21,15 @@ struct Loaded {
 }
 
 /// Opens the file in the real way.
-pub(super) fn open(options: StoreOptions) -> Result<(Inner, OpenReport), StoreError> {
+pub(super) fn open(options: &StoreOptions) -> Result<(Inner, OpenReport), StoreError> {
     let pages = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX).clamp(8 << 20, 128 << 20);
     open_with(options, file::opener(pages))
 }
 
 /// Opens the file as `opener` does.
-pub(super) fn open_with(options: StoreOptions, opener: Opener) -> Result<(Inner, OpenReport), StoreError> {
+pub(super) fn open_with(options: &StoreOptions, opener: Opener) -> Result<(Inner, OpenReport), StoreError> {
     let began = Instant::now();
-    let (file, loaded, set_aside) = File::open(&options.dir, opener, |database| load(database, &options))?;
+    let (file, loaded, set_aside) = File::open(&options.dir, opener, |database| load(database, options))?;
     let Loaded { memory, vectors_ignored, unusable } = loaded;
     let snapshots = options.dir.join("index");
     let graphs = match &options.fingerprint {

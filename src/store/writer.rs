@@ -30,7 +30,7 @@ pub(super) const BATCH: usize = 1_000;
 /// What can be asked of the writer.
 pub(super) enum Op {
     /// Keep an entry, with its vector if it has a usable one.
-    Put { entry: Entry, embedding: Option<Embedding>, limits: Limits },
+    Put { entry: Box<Entry>, embedding: Option<Embedding>, limits: Limits },
     /// Remove these entries.
     Remove(Vec<EntryId>),
     /// Remove up to [`BATCH`] entries that expire at this moment or before.
@@ -227,12 +227,7 @@ impl Writer {
         Ok(Ok(Done::Put(Put { id: entry.id, replaced, evicted })))
     }
 
-    fn add(
-        &mut self,
-        tables: &mut Tables<'_>,
-        entry: &Entry,
-        embedding: Option<&Embedding>,
-    ) -> Result<(), StoreError> {
+    fn add(&mut self, tables: &mut Tables<'_>, entry: &Entry, embedding: Option<&Embedding>) -> Result<(), StoreError> {
         let (id, key) = (entry.id, entry.id.0.as_u128());
         let meta = MetaRecord::of(entry);
         tables.entries.insert(key, codec::encode_entry(entry).as_slice())?;
