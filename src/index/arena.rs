@@ -98,7 +98,7 @@ impl Arena {
         let row = self.len();
         let code = Code::of(vector);
         self.vectors.push(row, vector);
-        self.codes.push(row, &code.code);
+        self.codes.push(row, &code.values);
         self.quantised.push((code.scale, code.error));
         self.covered.push(false);
         point.set_row(Some(row));
@@ -151,7 +151,7 @@ impl Arena {
         let mut floor = Top::new(query.k);
         for row in rows {
             let (scale, error) = self.quantised[row];
-            let product = dot_codes(&asked.code, self.codes.get(row)) * asked.scale * scale;
+            let product = dot_codes(&asked.values, self.codes.get(row)) * asked.scale * scale;
             let slack = asked.error + error + asked.error * error + 1e-5;
             bounds.push((row, product + slack));
             if product - slack > floor.bar() && query.admits(&self.points[row]) {

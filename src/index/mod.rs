@@ -122,3 +122,6 @@ impl Query<'_> {
         point.expires_at > self.now && self.filter.admits(&point.attributes)
     }
 }
+
+#[cfg(test)]
+mod tests;

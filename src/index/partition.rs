@@ -197,7 +197,7 @@ impl Inner {
     /// `None` when the graph, searched twice, gave fewer than were wanted: too many of those it finds are gone or
     /// expired, and only a scan can tell what is left.
     fn by_graph(&self, graph: &Graph, query: &Query<'_>, breadth: usize) -> Option<Top<usize>> {
-        let code = Code::of(query.vector).code;
+        let code = Code::of(query.vector).values;
         let total = graph.points().len();
         let alive = self.covered.max(1);
         // Removed points take up places among the nearest: ask for more in proportion.

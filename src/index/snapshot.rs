@@ -145,8 +145,8 @@ fn restore(partition: &Partition, dir: &Path, dumped: Dumped) -> Option<()> {
         }
     }
     // The loaded graph borrows its loader: a few bytes a graph, once a process.
-    let loader: &'static HnswIo = Box::leak(Box::new(HnswIo::new(dir, &dumped.name)));
-    let loaded = catch_unwind(AssertUnwindSafe(|| loader.load_hnsw_with_dist::<i8, CodeDistance>(CodeDistance)));
+    let io: &'static HnswIo = Box::leak(Box::new(HnswIo::new(dir, &dumped.name)));
+    let loaded = catch_unwind(AssertUnwindSafe(|| io.load_hnsw_with_dist::<i8, CodeDistance>(CodeDistance)));
     let mut inner = loaded.ok()?.ok()?;
     if inner.get_nb_point() != dumped.ids.len() {
         return None;
@@ -175,9 +175,13 @@ fn encode(fingerprint: &Fingerprint, dumped: &[Dumped]) -> Vec<u8> {
             out.extend_from_slice(&file.hash);
         }
         put_count(&mut out, graph.ids.len());
-        graph.ids.iter().for_each(|id| out.extend_from_slice(id.0.as_bytes()));
+        for id in &graph.ids {
+            out.extend_from_slice(id.0.as_bytes());
+        }
         put_count(&mut out, graph.strays.len());
-        graph.strays.iter().for_each(|stray| out.extend_from_slice(&stray.to_le_bytes()));
+        for stray in &graph.strays {
+            out.extend_from_slice(&stray.to_le_bytes());
+        }
     }
     let hash = blake3::hash(&out);
     out.extend_from_slice(hash.as_bytes());

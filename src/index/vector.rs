@@ -20,7 +20,7 @@ pub(super) fn dot_codes(a: &[i8], b: &[i8]) -> f32 {
 /// A vector in 8 bits a component.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
-    pub(super) code: Vec<i8>,
+    pub(super) values: Vec<i8>,
     pub(super) scale: f32,
     /// The length of the difference between the vector and `scale * code`.
     pub(super) error: f32,
@@ -34,7 +34,7 @@ impl Code {
         #[allow(clippy::cast_possible_truncation)]
         let code: Vec<i8> = vector.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8).collect();
         let squares: f32 = vector.iter().zip(&code).map(|(x, c)| (x - f32::from(*c) * scale).powi(2)).sum();
-        Self { code, scale, error: squares.sqrt() }
+        Self { values: code, scale, error: squares.sqrt() }
     }
 }
 
@@ -66,7 +66,9 @@ pub(super) mod tests {
 
     pub(in crate::index) fn scaled(mut raw: Vec<f32>) -> Vec<f32> {
         let norm = raw.iter().map(|x| x * x).sum::<f32>().sqrt();
-        raw.iter_mut().for_each(|x| *x /= norm);
+        for x in &mut raw {
+            *x /= norm;
+        }
         raw
     }
 
@@ -76,7 +78,7 @@ pub(super) mod tests {
         for _ in 0..200 {
             let (a, b) = (noise.unit(384), noise.unit(384));
             let (x, y) = (Code::of(&a), Code::of(&b));
-            let product = dot_codes(&x.code, &y.code) * x.scale * y.scale;
+            let product = dot_codes(&x.values, &y.values) * x.scale * y.scale;
             assert!((product - dot(&a, &b)).abs() <= x.error + y.error + x.error * y.error + 1e-5);
         }
     }

@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use crate::entry::{Answer, Entry, EntryKind, TokenUsage};
-use crate::types::{
-    Attributes, CacheId, Dialect, EntryId, ExactKey, Fingerprint, PartitionKey, TenantId, Timestamp,
-};
+use crate::types::{Attributes, CacheId, Dialect, EntryId, ExactKey, Fingerprint, PartitionKey, TenantId, Timestamp};
 
 /// The version that is written.
 const VERSION: u8 = 1;
@@ -111,7 +109,7 @@ pub(super) fn encode_meta(id: EntryId, meta: &MetaRecord) -> Vec<u8> {
 
 /// What [`encode_meta`] wrote.
 pub(super) fn decode_meta(id: EntryId, record: &[u8]) -> Decoded<MetaRecord> {
-    let mut input = Reader::open(id, Bytes::copy_from_slice(record))?;
+    let mut input = Reader::open(id, &Bytes::copy_from_slice(record))?;
     let meta = MetaRecord::read(&mut input)?;
     input.finish(meta)
 }
@@ -140,7 +138,7 @@ pub(super) fn encode_entry(entry: &Entry) -> Vec<u8> {
 }
 
 /// What [`encode_entry`] wrote. The large parts share `record`'s memory.
-pub(super) fn decode_entry(id: EntryId, record: Bytes) -> Decoded<Entry> {
+pub(super) fn decode_entry(id: EntryId, record: &Bytes) -> Decoded<Entry> {
     let mut input = Reader::open(id, record)?;
     let meta = MetaRecord::read(&mut input)?;
     let canonical = input.part()?;
@@ -173,7 +171,9 @@ pub(super) fn decode_entry(id: EntryId, record: Bytes) -> Decoded<Entry> {
 pub(super) fn encode_vector(id: EntryId, fingerprint: &Fingerprint, vector: &[f32]) -> Vec<u8> {
     let mut out = Writer::new();
     out.raw(&fingerprint.0);
-    vector.iter().for_each(|component| out.raw(&component.to_le_bytes()));
+    for component in vector {
+        out.raw(&component.to_le_bytes());
+    }
     out.seal(id)
 }
 
@@ -194,8 +194,9 @@ pub(super) fn decode_vector(id: EntryId, fingerprint: &Fingerprint, record: &[u8
 fn checksum(version: u8, id: EntryId, body: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[version]).update(id.0.as_bytes()).update(body);
-    let [a, b, c, d, e, f, g, h, ..] = *hasher.finalize().as_bytes();
-    [a, b, c, d, e, f, g, h]
+    let mut sum = [0; 8];
+    hasher.finalize_xof().fill(&mut sum);
+    sum
 }
 
 fn checked(id: EntryId, record: &[u8]) -> Decoded<&[u8]> {
@@ -240,8 +241,8 @@ impl Writer {
 struct Reader(Bytes);
 
 impl Reader {
-    fn open(id: EntryId, record: Bytes) -> Decoded<Self> {
-        checked(id, &record)?;
+    fn open(id: EntryId, record: &Bytes) -> Decoded<Self> {
+        checked(id, record)?;
         Ok(Self(record.slice(HEAD..)))
     }
 

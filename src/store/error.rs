@@ -30,8 +30,8 @@ pub enum StoreError {
     /// Reading or writing failed; nothing has changed.
     #[error("the store failed: {0}")]
     Failed(String),
-    /// The store has been closed.
-    #[error("the store is closed")]
+    /// The store has been closed, or its file could not be opened again after a failure.
+    #[error("the store is not open")]
     Closed,
 }
 

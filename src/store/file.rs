@@ -207,28 +207,10 @@ impl File {
             Ok(table.get(id.0.as_u128())?.map(|guard| Bytes::copy_from_slice(guard.value())))
         };
         match catch_unwind(AssertUnwindSafe(read)) {
-            Ok(Ok(record)) => Ok(record.and_then(|record| codec::decode_entry(id, record).ok())),
+            Ok(Ok(record)) => Ok(record.and_then(|record| codec::decode_entry(id, &record).ok())),
             Ok(Err(redb::Error::Corrupted(_))) | Err(_) => Ok(None),
             Ok(Err(error)) => Err(StoreError::Failed(error.to_string())),
         }
-    }
-
-    /// Takes records out of the file, past the writer: for the opening only.
-    ///
-    /// # Errors
-    /// When that is impossible, also by a panic of redb's.
-    pub(super) fn remove(&self, ids: &[EntryId]) -> Result<(), StoreError> {
-        let database = self.database()?;
-        let remove = || -> Result<(), StoreError> {
-            let writing = database.begin_write()?;
-            for id in ids {
-                for table in [ENTRIES, METAS, VECTORS] {
-                    writing.open_table(table)?.remove(id.0.as_u128())?;
-                }
-            }
-            Ok(writing.commit()?)
-        };
-        catch_unwind(AssertUnwindSafe(remove)).unwrap_or_else(|panic| Err(StoreError::Failed(words(panic.as_ref()))))
     }
 }
 
@@ -332,4 +314,19 @@ pub(super) fn walk(
     }
     extras.clock = Timestamp(reading.open_table(FILE)?.get(CLOCK)?.map_or(0, |guard| guard.value()));
     Ok(extras)
+}
+
+/// Takes records out of the file, and proves that it can be written.
+///
+/// # Errors
+/// When it cannot.
+pub(super) fn remove(database: &Database, ids: &[EntryId]) -> Result<(), StoreError> {
+    let writing = database.begin_write()?;
+    writing.open_table(FILE)?.insert(FORMAT, FORMAT_VERSION)?;
+    for id in ids {
+        for table in [ENTRIES, METAS, VECTORS] {
+            writing.open_table(table)?.remove(id.0.as_u128())?;
+        }
+    }
+    Ok(writing.commit()?)
 }

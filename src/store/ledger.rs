@@ -59,10 +59,6 @@ impl Ledger {
         self.exact.get(key).copied().unwrap_or_else(|| memory.exact_id(key))
     }
 
-    pub(super) fn usage(&self, cache: &CacheId) -> Usage {
-        self.accounts.get(cache).map(|account| account.usage).unwrap_or_default()
-    }
-
     /// The entry that has to go before one of `incoming` bytes (or none, to shrink) fits into the cache.
     pub(super) fn victim(
         &mut self,

@@ -179,10 +179,10 @@ impl Memory {
             self.index.insert(partition, Arc::clone(point), vector);
         }
         let mut state = self.write();
-        let stats = state.caches.entry(record.meta.cache.clone()).or_default();
-        stats.entries += 1;
-        stats.bytes += record.meta.bytes;
-        stats.vectors += u64::from(record.point.is_some());
+        let cache = state.caches.entry(record.meta.cache.clone()).or_default();
+        cache.entries += 1;
+        cache.bytes += record.meta.bytes;
+        cache.vectors += u64::from(record.point.is_some());
         state.exact.insert(record.meta.exact_key, record.id);
         state.records.insert(record.id, record);
     }
@@ -196,12 +196,12 @@ impl Memory {
             if state.exact.get(&record.meta.exact_key) == Some(&record.id) {
                 state.exact.remove(&record.meta.exact_key);
             }
-            let stats = state.caches.entry(record.meta.cache.clone()).or_default();
-            stats.entries -= 1;
-            stats.bytes -= record.meta.bytes;
-            stats.vectors -= u64::from(record.point.is_some());
-            stats.evictions += u64::from(why == Gone::Evicted);
-            stats.expirations += u64::from(why == Gone::Expired);
+            let cache = state.caches.entry(record.meta.cache.clone()).or_default();
+            cache.entries -= 1;
+            cache.bytes -= record.meta.bytes;
+            cache.vectors -= u64::from(record.point.is_some());
+            cache.evictions += u64::from(why == Gone::Evicted);
+            cache.expirations += u64::from(why == Gone::Expired);
         }
         self.hot.invalidate(&record.id);
         if let (Some(point), Some(partition)) = (&record.point, &record.meta.partition) {

@@ -182,8 +182,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Locked`] when another process has it open; [`StoreError::Unusable`] when no file can be had there.
     /// A damaged file is no error: it is moved aside and reported.
+    #[allow(clippy::needless_pass_by_value)] // It is moved into a blocking task anyway.
     pub fn open(options: StoreOptions) -> Result<(Self, OpenReport), StoreError> {
-        open::open(options).map(|(inner, report)| (Self { inner: Arc::new(inner) }, report))
+        open::open(&options).map(|(inner, report)| (Self { inner: Arc::new(inner) }, report))
     }
 
     /// The entry with this exact key, fresh or not. Memory only.
@@ -244,7 +245,7 @@ impl Store {
     /// [`StoreError::TooLarge`] when the entry alone exceeds `limits`, and nothing is evicted for it;
     /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
     pub async fn put(&self, entry: Entry, embedding: Option<Embedding>, limits: Limits) -> Result<Put, StoreError> {
-        match self.inner.ask(Op::Put { entry, embedding, limits }).await? {
+        match self.inner.ask(Op::Put { entry: Box::new(entry), embedding, limits }).await? {
             Done::Put(put) => Ok(put),
             other => Err(StoreError::Failed(format!("the writer answered {other:?} to a put"))),
         }

@@ -21,17 +21,16 @@ struct Loaded {
 }
 
 /// Opens the file in the real way.
-pub(super) fn open(options: StoreOptions) -> Result<(Inner, OpenReport), StoreError> {
+pub(super) fn open(options: &StoreOptions) -> Result<(Inner, OpenReport), StoreError> {
     let pages = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX).clamp(8 << 20, 128 << 20);
     open_with(options, file::opener(pages))
 }
 
 /// Opens the file as `opener` does.
-pub(super) fn open_with(options: StoreOptions, opener: Opener) -> Result<(Inner, OpenReport), StoreError> {
+pub(super) fn open_with(options: &StoreOptions, opener: Opener) -> Result<(Inner, OpenReport), StoreError> {
     let began = Instant::now();
-    let (file, loaded, set_aside) = File::open(&options.dir, opener, |database| load(database, &options))?;
+    let (file, loaded, set_aside) = File::open(&options.dir, opener, |database| load(database, options))?;
     let Loaded { memory, vectors_ignored, unusable } = loaded;
-    remove(&file, &unusable);
     let snapshots = options.dir.join("index");
     let graphs = match &options.fingerprint {
         Some(fingerprint) => memory.index.load(&snapshots, fingerprint).graphs,
@@ -60,6 +59,8 @@ fn load(database: &Database, options: &StoreOptions) -> Result<Loaded, StoreErro
         loaded.memory.set(key, Some(value));
     }
     loaded.memory.saw(extras.clock);
+    // Also without anything to remove: a file that cannot be written any more should be known now.
+    file::remove(database, &loaded.unusable)?;
     Ok(loaded)
 }
 
@@ -85,15 +86,5 @@ impl Loaded {
         };
         let record = Arc::new(Record::new(row.id, meta, vector.is_some()));
         self.memory.add(record, vector.as_deref());
-    }
-}
-
-/// Takes records out that nobody can use. When that fails they are found again at the next start.
-fn remove(file: &File, ids: &[EntryId]) {
-    if ids.is_empty() {
-        return;
-    }
-    if let Err(error) = file.remove(ids) {
-        tracing::warn!(%error, records = ids.len(), "damaged records could not be removed");
     }
 }

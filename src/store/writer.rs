@@ -22,13 +22,15 @@ use crate::types::{CacheId, EntryId, Fingerprint, Timestamp};
 
 /// Operations in one commit at most.
 const GROUP: usize = 512;
+/// Failures in a row after which an operation is not even tried any more.
+const PATIENCE: usize = 4;
 /// Entries that one operation removes at most, so that a purge does not hold up everybody else.
 pub(super) const BATCH: usize = 1_000;
 
 /// What can be asked of the writer.
 pub(super) enum Op {
     /// Keep an entry, with its vector if it has a usable one.
-    Put { entry: Entry, embedding: Option<Embedding>, limits: Limits },
+    Put { entry: Box<Entry>, embedding: Option<Embedding>, limits: Limits },
     /// Remove these entries.
     Remove(Vec<EntryId>),
     /// Remove up to [`BATCH`] entries that expire at this moment or before.
@@ -107,76 +109,106 @@ impl Writer {
     }
 
     fn group(&mut self, jobs: Vec<Job>) {
-        let (ops, replies): (Vec<Op>, Vec<_>) = jobs.into_iter().map(|job| (job.op, job.reply)).unzip();
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.commit(ops)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(StoreError::Failed(file::words(panic.as_ref()))));
-        match outcome {
-            Ok((answers, settings)) => {
-                for change in self.ledger.close_transaction() {
-                    self.memory.apply(change);
-                }
-                settings.into_iter().for_each(|(key, value)| self.memory.set(key, value));
-                for (reply, answer) in replies.into_iter().zip(answers) {
-                    // Nobody waits any more when the caller has left; the work is done all the same.
-                    let _ = reply.send(answer);
-                }
-            }
-            Err(error) => {
-                tracing::error!(%error, operations = replies.len(), "a commit failed; nothing of it was kept");
-                self.memory.failed_commits.fetch_add(1, Ordering::Relaxed);
-                self.broken = true;
-                self.ledger = Ledger::of(&self.memory);
-                for reply in replies {
-                    let _ = reply.send(Err(error.clone()));
-                }
-            }
+        match catch_unwind(AssertUnwindSafe(|| self.commit(&jobs))) {
+            Ok(Ok(answers)) => self.publish(jobs, answers),
+            Ok(Err(error)) => self.refuse(jobs, &error),
+            // redb panics on pages that were damaged under it. One operation met them, the others may not have to.
+            Err(_) if jobs.len() > 1 => self.one_by_one(jobs),
+            Err(panic) => self.refuse(jobs, &StoreError::Failed(file::words(panic.as_ref()))),
         }
     }
 
-    #[allow(clippy::type_complexity)]
-    fn commit(
-        &mut self,
-        ops: Vec<Op>,
-    ) -> Result<(Vec<Result<Done, StoreError>>, Vec<(String, Option<Vec<u8>>)>), StoreError> {
+    /// After a panic: every operation in a commit of its own, until it is clear that nothing works.
+    fn one_by_one(&mut self, jobs: Vec<Job>) {
+        self.recover();
+        let mut failures = 0;
+        let mut jobs = jobs.into_iter();
+        while failures < PATIENCE
+            && let Some(job) = jobs.next()
+        {
+            let before = self.memory.failed_commits.load(Ordering::Relaxed);
+            self.group(vec![job]);
+            let failed = self.memory.failed_commits.load(Ordering::Relaxed) > before;
+            failures = if failed { failures + 1 } else { 0 };
+        }
+        let rest: Vec<Job> = jobs.collect();
+        if !rest.is_empty() {
+            self.refuse(rest, &StoreError::Failed("the file is damaged".to_owned()));
+        }
+    }
+
+    /// Makes a commit visible, and tells those who wait.
+    fn publish(&mut self, jobs: Vec<Job>, answers: Vec<Result<Done, StoreError>>) {
+        for change in self.ledger.close_transaction() {
+            self.memory.apply(change);
+        }
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            if let Op::Set { key, value } = job.op {
+                self.memory.set(key, value);
+            }
+            // Nobody waits any more when the caller has left; the work is done all the same.
+            let _ = job.reply.send(answer);
+        }
+    }
+
+    fn refuse(&mut self, jobs: Vec<Job>, error: &StoreError) {
+        tracing::error!(%error, operations = jobs.len(), "a commit failed; nothing of it was kept");
+        self.memory.failed_commits.fetch_add(1, Ordering::Relaxed);
+        self.recover();
+        for job in jobs {
+            let _ = job.reply.send(Err(error.clone()));
+        }
+    }
+
+    /// Forgets the transaction that failed.
+    fn recover(&mut self) {
+        self.broken = true;
+        self.ledger = Ledger::of(&self.memory);
+    }
+
+    fn commit(&mut self, jobs: &[Job]) -> Result<Vec<Result<Done, StoreError>>, StoreError> {
         if self.broken {
             self.file.reopen()?;
             self.broken = false;
         }
         let database = self.file.database()?;
         let writing = database.begin_write()?;
-        let mut settings = Vec::new();
-        let mut answers = Vec::with_capacity(ops.len());
+        let mut answers = Vec::with_capacity(jobs.len());
         {
             let mut tables = Tables::open(&writing)?;
-            for op in ops {
-                answers.push(match op {
-                    Op::Put { entry, embedding, limits } => self.put(&mut tables, entry, embedding, limits)?,
-                    Op::Remove(ids) => Ok(Done::Removed(self.remove_all(&mut tables, &ids, Gone::Deleted)?)),
-                    Op::Sweep(now) => Ok(Done::Removed(self.sweep(&mut tables, now)?)),
-                    Op::Trim { cache, limits, now } => {
-                        Ok(Done::Removed(self.make_room(&mut tables, &cache, None, &limits, now)?))
-                    }
-                    Op::Set { key, value } => {
-                        set(&mut tables, &key, value.as_deref())?;
-                        settings.push((key, value));
-                        Ok(Done::Other)
-                    }
-                    Op::Close => Ok(Done::Other),
-                });
+            for job in jobs {
+                answers.push(self.stage(&mut tables, &job.op)?);
             }
             // The clock never starts before this, so that a wall clock set back revives nothing.
             writing.open_table(FILE)?.insert(CLOCK, self.memory.latest().0)?;
         }
         writing.commit()?;
-        Ok((answers, settings))
+        Ok(answers)
+    }
+
+    /// Puts one operation into the transaction. The outer error is the file's and fails everybody, the inner one is
+    /// the operation's own.
+    fn stage(&mut self, tables: &mut Tables<'_>, op: &Op) -> Result<Result<Done, StoreError>, StoreError> {
+        let removed = match op {
+            Op::Put { entry, embedding, limits } => return self.put(tables, entry, embedding.as_ref(), limits),
+            Op::Remove(ids) => self.remove_all(tables, ids, Gone::Deleted)?,
+            Op::Sweep(now) => self.sweep(tables, *now)?,
+            Op::Trim { cache, limits, now } => self.make_room(tables, cache, None, limits, *now)?,
+            Op::Set { key, value } => {
+                set(tables, key, value.as_deref())?;
+                return Ok(Ok(Done::Other));
+            }
+            Op::Close => return Ok(Ok(Done::Other)),
+        };
+        Ok(Ok(Done::Removed(removed)))
     }
 
     fn put(
         &mut self,
         tables: &mut Tables<'_>,
-        entry: Entry,
-        embedding: Option<Embedding>,
-        limits: Limits,
+        entry: &Entry,
+        embedding: Option<&Embedding>,
+        limits: &Limits,
     ) -> Result<Result<Done, StoreError>, StoreError> {
         let bytes = entry.bytes();
         if bytes > limits.max_bytes || limits.max_entries == 0 {
@@ -190,21 +222,15 @@ impl Writer {
                 self.remove(tables, record, Gone::Replaced)?;
             }
         }
-        let evicted = self.make_room(tables, &entry.cache, Some(bytes), &limits, entry.stored_at)?;
-        let id = entry.id;
+        let evicted = self.make_room(tables, &entry.cache, Some(bytes), limits, entry.stored_at)?;
         self.add(tables, entry, embedding)?;
-        Ok(Ok(Done::Put(Put { id, replaced, evicted })))
+        Ok(Ok(Done::Put(Put { id: entry.id, replaced, evicted })))
     }
 
-    fn add(
-        &mut self,
-        tables: &mut Tables<'_>,
-        entry: Entry,
-        embedding: Option<Embedding>,
-    ) -> Result<(), StoreError> {
+    fn add(&mut self, tables: &mut Tables<'_>, entry: &Entry, embedding: Option<&Embedding>) -> Result<(), StoreError> {
         let (id, key) = (entry.id, entry.id.0.as_u128());
-        let meta = MetaRecord::of(&entry);
-        tables.entries.insert(key, codec::encode_entry(&entry).as_slice())?;
+        let meta = MetaRecord::of(entry);
+        tables.entries.insert(key, codec::encode_entry(entry).as_slice())?;
         tables.metas.insert(key, codec::encode_meta(id, &meta).as_slice())?;
         let dimension = self.memory.index.dimension();
         let usable = embedding.filter(|vector| entry.partition.is_some() && vector.dimension() == dimension);
@@ -216,7 +242,7 @@ impl Writer {
         }
         let record = Arc::new(Record::new(id, meta, vector.is_some()));
         let vector = vector.map(|(_, vector)| vector);
-        let stored = Arc::new(Stored::new(entry));
+        let stored = Arc::new(Stored::new(entry.clone()));
         self.ledger.add(Arc::clone(&record), Change::Add { record, vector, stored });
         Ok(())
     }

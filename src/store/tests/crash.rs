@@ -120,7 +120,7 @@ async fn a_full_disk_fails_the_puts_of_its_time_and_nothing_else() {
         let disk = disk.clone();
         move |_: &Path| Database::builder().create_with_backend(disk.clone())
     };
-    let (inner, _) = open::open_with(options(dir.path()), Box::new(opener)).unwrap();
+    let (inner, _) = open::open_with(&options(dir.path()), Box::new(opener)).unwrap();
     let store = Store { inner: Arc::new(inner) };
     let before = entry("before");
     store.put(before.clone(), Some(direction(1)), ROOMY).await.unwrap();

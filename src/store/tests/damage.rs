@@ -31,7 +31,11 @@ async fn assert_serves_nothing_wrong(dir: &Path, what: &str) -> OpenReport {
             assert_eq!(stored.entry, expected, "{what}");
         }
         for candidate in store.nearest(&PARTITION, &direction(number), 40, &AttributeFilter::Any, NOW) {
-            assert!(store.meta(candidate.id).is_some(), "{what}");
+            if let Ok(Some(stored)) = store.load(candidate.id).await {
+                let own = direction(stored.entry.text.parse().unwrap());
+                let real = own.similarity(&direction(number)).get();
+                assert!((candidate.similarity.get() - real).abs() < 1e-4, "{what}");
+            }
         }
     }
     if let Some(aside) = &report.set_aside {

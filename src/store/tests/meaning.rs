@@ -76,11 +76,8 @@ async fn vectors_of_another_fingerprint_are_ignored_and_come_back_with_it() {
     let mine = entry("q");
     store.put(mine.clone(), Some(direction(1)), ROOMY).await.unwrap();
     store.close().await.unwrap();
-    let others = [
-        (Some(Fingerprint([8; 32])), DIMENSION),
-        (Some(Fingerprint([9; 32])), DIMENSION * 2),
-        (None, DIMENSION),
-    ];
+    let others =
+        [(Some(Fingerprint([8; 32])), DIMENSION), (Some(Fingerprint([9; 32])), DIMENSION * 2), (None, DIMENSION)];
     for (fingerprint, dimension) in others {
         let (store, report) = Store::open(StoreOptions { fingerprint, dimension, ..options(dir.path()) }).unwrap();
         assert_eq!((report.entries, report.vectors_ignored, report.set_aside), (1, 1, None));
