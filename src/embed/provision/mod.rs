@@ -1,0 +1,195 @@
+//! Where model files and the runtime library are, and whether they are what they should be.
+//!
+//! Looking is all that the service does here: only [`fetch_runtime`] opens a connection (through pip), and only
+//! `refrain models fetch`, the demo and the test harness call it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::manifest::{FileProblem, MANIFEST, Manifest};
+use crate::config;
+
+mod fetch;
+mod pins;
+
+pub use fetch::{FetchError, Progress, fetch_runtime};
+pub use pins::{RuntimePin, SUPPORTED_PLATFORMS, runtime_pin};
+
+/// Models that this version knows by name even when their folder is not there.
+pub const BUILT_IN: &[&str] = &[config::Embedder::DEFAULT_MODEL];
+
+/// The folder of the models: `configured`, else `./models`, else `models` beside the executable or up to two folders
+/// above it (a build's `target/release` lies two under the repository).
+pub fn models_dir(configured: Option<&Path>) -> PathBuf {
+    if let Some(folder) = configured {
+        return folder.into();
+    }
+    let here = PathBuf::from("models");
+    if here.is_dir() {
+        return here;
+    }
+    let executable = std::env::current_exe().unwrap_or_default();
+    let beside = executable.ancestors().skip(1).take(3).map(|folder| folder.join("models"));
+    beside.into_iter().find(|folder| folder.is_dir()).unwrap_or(here)
+}
+
+/// Where the fetched runtime library belongs, for the platform that this was built for; `None` where none is pinned.
+pub fn runtime_path(models_dir: &Path) -> Option<PathBuf> {
+    Some(runtime_pin()?.path(models_dir))
+}
+
+/// What is there of a model or of the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Presence {
+    /// Everything, as promised.
+    Present,
+    /// Something is not there.
+    Missing,
+    /// Something is not as promised.
+    Altered,
+}
+
+impl Presence {
+    /// The word in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Present => "present",
+            Self::Missing => "missing",
+            Self::Altered => "altered",
+        }
+    }
+
+    fn of(problems: &[FileProblem]) -> Self {
+        match problems {
+            [] => Self::Present,
+            some if some.iter().any(|problem| !problem.path.exists()) => Self::Missing,
+            _ => Self::Altered,
+        }
+    }
+}
+
+/// A line of `refrain models list`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelStatus {
+    /// The name that a config may use.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Components of a vector.
+    pub dimension: Option<usize>,
+    /// Languages that it covers.
+    pub languages: Vec<String>,
+    /// Whether its files are there.
+    pub status: Presence,
+    /// Every file that is not as promised.
+    pub problems: Vec<FileProblem>,
+}
+
+/// The runtime's line of `refrain models list`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuntimeStatus {
+    /// Version of ONNX Runtime.
+    pub version: &'static str,
+    /// For which system and processor.
+    pub platform: String,
+    /// Where it is, or belongs; absent where none is pinned for this platform.
+    pub path: Option<PathBuf>,
+    /// Whether it is there.
+    pub status: Presence,
+    /// What is not as promised.
+    pub problems: Vec<FileProblem>,
+}
+
+/// The models that can be named: the built-in ones and every folder of `models_dir` with a manifest. Reads every file.
+pub fn models(models_dir: &Path) -> Vec<ModelStatus> {
+    names(models_dir).into_iter().map(|name| status(models_dir, name)).collect()
+}
+
+/// The names of [`models`], without reading the files.
+pub fn names(models_dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = BUILT_IN.iter().map(|&name| name.into()).collect();
+    let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
+    let found = folders.filter(|folder| folder.path().join(MANIFEST).is_file());
+    names.extend(found.filter_map(|folder| folder.file_name().into_string().ok()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn status(models_dir: &Path, name: String) -> ModelStatus {
+    let path = models_dir.join(&name);
+    let (manifest, problems) = match Manifest::read(&path) {
+        Ok(manifest) => {
+            let problems = manifest.problems(&path);
+            (Some(manifest), problems)
+        }
+        Err(problem) => (None, vec![problem]),
+    };
+    ModelStatus {
+        name,
+        dimension: manifest.as_ref().and_then(|manifest| manifest.dimension),
+        languages: manifest.map(|manifest| manifest.languages).unwrap_or_default(),
+        status: Presence::of(&problems),
+        problems,
+        path,
+    }
+}
+
+/// Whether the fetched runtime library is there and as pinned.
+pub fn runtime(models_dir: &Path) -> RuntimeStatus {
+    let platform = pins::platform();
+    let Some(pin) = runtime_pin() else {
+        let status = Presence::Missing;
+        return RuntimeStatus { version: pins::VERSION, platform, path: None, status, problems: Vec::new() };
+    };
+    let path = pin.path(models_dir);
+    let problems: Vec<_> = pin.library.read(&path).err().into_iter().collect();
+    let status = Presence::of(&problems);
+    RuntimeStatus { version: pins::VERSION, platform, path: Some(path), status, problems }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embed::testing;
+
+    #[test]
+    fn a_configured_folder_wins_over_the_usual_places() {
+        assert_eq!(models_dir(Some(Path::new("elsewhere"))), PathBuf::from("elsewhere"));
+        assert_eq!(models_dir(None), PathBuf::from("models"), "tests run beside the repository's own models");
+    }
+
+    #[test]
+    fn a_built_in_model_is_listed_even_when_its_folder_is_missing() {
+        let empty = tempfile::tempdir().unwrap();
+        let models = models(empty.path());
+        assert_eq!(models.len(), 1);
+        assert_eq!((models[0].name.as_str(), models[0].status), (config::Embedder::DEFAULT_MODEL, Presence::Missing));
+    }
+
+    #[test]
+    fn a_folder_with_a_manifest_is_listed_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        testing::copy_model(&folder.path().join("mine"));
+        let models = models(folder.path());
+        let mine = models.iter().find(|model| model.name == "mine").unwrap();
+        assert_eq!((mine.dimension, mine.status, mine.problems.len()), (Some(384), Presence::Present, 0));
+    }
+
+    #[test]
+    fn an_altered_file_is_named_with_what_was_expected_and_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let mine = folder.path().join("mine");
+        testing::copy_model(&mine);
+        fs::write(mine.join("config.json"), "{}").unwrap();
+        let models = models(folder.path());
+        let status = models.iter().find(|model| model.name == "mine").unwrap();
+        assert_eq!(status.status, Presence::Altered);
+        let message = status.problems[0].to_string();
+        assert!(message.contains("config.json") && message.contains("found 2 bytes"), "{message}");
+        assert!(message.contains("expected 612 bytes"), "{message}");
+    }
+}
