@@ -49,13 +49,22 @@ struct Phrase {
     words: Vec<String>,
 }
 
+/// From one place, form or unit to another.
+#[derive(Clone, Debug)]
+struct Journey {
+    from: Vec<String>,
+    to: Vec<String>,
+    /// The start was marked by "from".
+    told: bool,
+}
+
 /// The order of one text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     phrases: Vec<Phrase>,
     /// All content words, sorted.
     content: Vec<String>,
-    journeys: Vec<(Vec<String>, Vec<String>)>,
+    journeys: Vec<Journey>,
     symmetric: bool,
 }
 
@@ -73,14 +82,16 @@ impl Order {
         self.turned_back(other).or_else(|| self.reordered(other))
     }
 
-    /// A journey whose end is the other text's start.
+    /// A journey between the other text's ends, but the other way.
     fn turned_back(&self, other: &Self) -> Option<String> {
         let meets = |one: &[String], two: &[String]| one.iter().find(|word| two.contains(word)).cloned();
         let pairs = self.journeys.iter().flat_map(|ours| other.journeys.iter().map(move |theirs| (ours, theirs)));
-        pairs.into_iter().find_map(|((from, to), (their_from, their_to))| {
-            let start = meets(from, their_to).filter(|_| meets(from, their_from).is_none());
-            let end = meets(to, their_from).filter(|_| meets(to, their_to).is_none());
-            let turned = start.or(end)?;
+        pairs.into_iter().find_map(|(ours, theirs)| {
+            let start = meets(&ours.from, &theirs.to).filter(|_| meets(&ours.to, &theirs.to).is_none());
+            let end = meets(&ours.to, &theirs.from).filter(|_| meets(&ours.to, &theirs.to).is_none());
+            // Where "from" is not written, "to" may be that of an infinitive: then both ends must be exchanged.
+            let sure = (ours.told && theirs.told) || (start.is_some() && end.is_some());
+            let turned = start.or(end).filter(|_| sure)?;
             Some(format!("{turned:?} is where one starts and the other ends"))
         })
     }
@@ -173,15 +184,17 @@ fn sort_joined(text: &Text, i: usize, words: &mut [String]) {
 }
 
 /// `from X to Y`, `to Y from X`, or `X to Y` when no start is named.
-fn journeys(phrases: &[Phrase]) -> Vec<(Vec<String>, Vec<String>)> {
-    let ends =
-        |marker: &'static str| phrases.iter().filter(move |phrase| phrase.marker == marker && !phrase.words.is_empty());
+fn journeys(phrases: &[Phrase]) -> Vec<Journey> {
+    let ends = |marker: &'static str| phrases.iter().filter(move |p| p.marker == marker && !p.words.is_empty());
     if let (Some(from), Some(to)) = (ends("from").next(), ends("to").chain(ends("into")).next()) {
-        return vec![(from.words.clone(), to.words.clone())];
+        return vec![Journey { from: from.words.clone(), to: to.words.clone(), told: true }];
     }
     let towards = |phrase: &Phrase| matches!(phrase.marker.as_str(), "to" | "into" | "->" | "=>");
-    let pairs = phrases.windows(2).filter(|pair| towards(&pair[1]) && !pair[0].words.is_empty());
-    pairs.filter(|pair| !pair[1].words.is_empty()).map(|pair| (pair[0].words.clone(), pair[1].words.clone())).collect()
+    let pairs = phrases.windows(2).filter_map(|pair| match pair {
+        [from, to] if towards(to) && !from.words.is_empty() && !to.words.is_empty() => Some((from, to)),
+        _ => None,
+    });
+    pairs.map(|(from, to)| Journey { from: from.words.clone(), to: to.words.clone(), told: false }).collect()
 }
 
 #[cfg(test)]

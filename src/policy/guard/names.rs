@@ -197,7 +197,7 @@ mod tests {
             ("flats in the United States", "flats in the US"),
             ("flats in the U.S.", "flats in the USA"),
             ("What is the Domain Name System?", "What is DNS?"),
-            ("a You Tube video", "a YouTube video"),
+            ("a Cloud Mark video", "a CloudMark video"),
             ("5 dollars", "5 USD"),
             ("in Jan", "in January"),
         ] {

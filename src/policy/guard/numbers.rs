@@ -177,6 +177,7 @@ impl<'a> Reader<'a> {
         let sign = if negative || word_sign { "-" } else { "" };
         let suffix = self.unit_ahead();
         let unit = prefix.or(suffix);
+        let (value, unit) = in_days(value, unit);
         let amount = if unit.is_some_and(|unit| unit.money) { quantity::money(&value) } else { &value };
         let key = unit.map_or_else(|| format!("{sign}{amount}"), |unit| format!("{sign}{amount} {}", unit.name));
         if let Some(word) = before.filter(|t| t.kind == Kind::Word && unit.is_none()) {
@@ -249,7 +250,6 @@ impl<'a> Reader<'a> {
 
     /// Number words: "two hundred and fifty", "twenty-five", "half a million". False when none starts here.
     fn words(&mut self) -> bool {
-        let start = self.at;
         let before = self.behind();
         let Some((value, simple)) = self.compose() else { return false };
         if simple && value == 1 && !self.counts_as_one() {
@@ -258,9 +258,10 @@ impl<'a> Reader<'a> {
             self.found.soft.extend(unit.map(|unit| format!("1 {}", unit.name)));
             return true;
         }
-        let ordinal = self.token(0).filter(|_| value % 10 == 0).and_then(|t| quantity::ordinal_word(&t.folded));
-        if let Some(place) = ordinal.filter(|_| value >= 20 && self.at > start) {
-            self.at += 1;
+        let hyphen = usize::from(self.token(0).is_some_and(|t| t.glued && t.is("-")));
+        let ordinal = self.token(hyphen).filter(|_| value % 10 == 0).and_then(|t| quantity::ordinal_word(&t.folded));
+        if let Some(place) = ordinal.filter(|_| value >= 20) {
+            self.at += 1 + hyphen;
             self.found.hard.push(format!("#{}", value + place));
             return true;
         }
@@ -372,6 +373,14 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Two weeks are fourteen days.
+fn in_days(value: String, unit: Option<Unit>) -> (String, Option<Unit>) {
+    match (value.parse::<u32>(), unit) {
+        (Ok(weeks @ 1..=52), Some(Unit { name: "week", .. })) => ((weeks * 7).to_string(), quantity::unit("day")),
+        _ => (value, unit),
+    }
+}
+
 /// `5-10` means from 5 to 10; a falling or longer chain is a date, a score or a phone number.
 fn ascending(value: &str, parts: usize) -> Option<(String, String)> {
     let (low, high) = value.split_once('-').filter(|_| parts == 2)?;
@@ -452,6 +461,7 @@ mod tests {
             ("half of it", "1/2 of it"),
             ("5 percent", "5%"),
             ("5-10 days", "5 to 10 days"),
+            ("14 days off", "two weeks off"),
             ("covid-19 rules", "covid 19 rules"),
             ("version 2.1", "v2.1"),
             ("the 3rd floor", "the third floor"),

@@ -192,10 +192,12 @@ fn courtesy(line: &str) -> bool {
 
 /// A head that only announces a question.
 fn mere_label(head: &str) -> bool {
-    matches!(
-        head.trim().to_lowercase().as_str(),
-        "question" | "q" | "my question" | "quick question" | "my question is"
-    )
+    const WORDS: [&str; 16] = [
+        "question", "q", "my", "a", "the", "is", "quick", "one", "simple", "short", "another", "here", "hi", "hello",
+        "hey", "sorry",
+    ];
+    let mut words = head.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.all(|word| WORDS.contains(&word.to_lowercase().as_str()))
 }
 
 fn operators(text: &str) -> Vec<String> {
@@ -256,6 +258,7 @@ mod tests {
             ("How do I peel a plum? 🙂", "How do I peel a plum?"),
             ("don't you paint the neighbours' fence", "the neighbours' fence, don't you paint it"),
             ("Question: how do I peel a plum?", "how do I peel a plum?"),
+            ("Hi, quick one: how do I peel a plum?", "how do I peel a plum?"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
         }

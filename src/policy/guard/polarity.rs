@@ -14,8 +14,8 @@ use super::text::{Kind, Text};
 struct Pole {
     axis: u16,
     second: bool,
-    /// The axis vetoes only when each text has one pole alone.
-    loose: bool,
+    /// Both poles in one text against one in the other are a difference too.
+    strict: bool,
 }
 
 static POLES: LazyLock<HashMap<String, Vec<Pole>>> = LazyLock::new(table);
@@ -50,9 +50,9 @@ fn table() -> HashMap<String, Vec<Pole>> {
     let mut given: HashMap<String, Vec<Pole>> = HashMap::new();
     let mut inflected: HashMap<String, Vec<Pole>> = HashMap::new();
     for (axis, line) in (0u16..).zip(lexicon::lines(include_str!("lexicon/polarity.txt"))) {
-        let loose = line.starts_with('~');
-        for (second, side) in line.trim_start_matches('~').split('|').enumerate() {
-            let pole = Pole { axis, second: second > 0, loose };
+        let strict = line.starts_with('!');
+        for (second, side) in line.trim_start_matches('!').split('|').enumerate() {
+            let pole = Pole { axis, second: second > 0, strict };
             for word in side.split_whitespace() {
                 given.entry(word.to_owned()).or_default().push(pole);
                 for form in inflections(word) {
@@ -171,7 +171,7 @@ impl Polarity {
                 let opposite = Pole { second: !pole.second, ..*pole };
                 let theirs = two.has(opposite)?;
                 let both = (one.has(opposite).is_some(), two.has(*pole).is_some());
-                let clashes = if pole.loose { both == (false, false) } else { both != (true, true) };
+                let clashes = if pole.strict { both != (true, true) } else { both == (false, false) };
                 clashes.then_some((word.as_str(), theirs))
             })
         };

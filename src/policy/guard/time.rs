@@ -51,7 +51,6 @@ const MOMENTS: &[Moment] = moments! {
     "next season" false: "next season" ["next" "season"];
     "last season" false: "last season" ["last" "season"];
     "upcoming" false: "upcoming" ["upcoming"];
-    "ago" false: "ago" ["ago"];
 };
 
 /// Before "current", the electric kind.
@@ -75,15 +74,19 @@ impl Moments {
         moments
     }
 
+    /// Only texts that both name a time can name different ones; a text that names none leaves it open.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
-        let missing = |one: &Self, two: &Self| {
-            let named = |name: &str| two.found.iter().any(|(theirs, ..)| *theirs == name);
-            let told = one.found.iter().filter(|(_, implied, _)| !implied);
-            told.clone().find(|(name, ..)| !named(name)).map(|(.., shown)| *shown)
+        let told = |side: &Self| -> Vec<(&'static str, &'static str)> {
+            side.found.iter().filter(|(_, implied, _)| !implied).map(|(name, _, shown)| (*name, *shown)).collect()
         };
-        let (ours, theirs) = (missing(self, other), missing(other, self));
-        (ours.is_some() || theirs.is_some())
-            .then(|| format!("{} against {}", ours.unwrap_or("no such time"), theirs.unwrap_or("no such time")))
+        let (ours, theirs) = (told(self), told(other));
+        let missing = |one: &[(&'static str, &'static str)], two: &[(&'static str, &'static str)]| {
+            one.iter().find(|(name, _)| !two.iter().any(|(other, _)| name == other)).map(|(_, shown)| *shown)
+        };
+        let differs = missing(&ours, &theirs).is_some() || missing(&theirs, &ours).is_some();
+        let shown = |one, two, all: &[(&'static str, &'static str)]| missing(one, two).or(all.first().map(|(_, s)| *s));
+        let (ours, theirs) = (shown(&ours, &theirs, &ours)?, shown(&theirs, &ours, &theirs)?);
+        differs.then(|| format!("{ours} against {theirs}"))
     }
 }
 
@@ -145,7 +148,8 @@ mod tests {
         let difference = |a: &str, b: &str| Moments::of(&Text::of(a)).difference(&Moments::of(&Text::of(b)));
         assert!(difference("Who plays today?", "Who plays tomorrow?").is_some());
         assert!(difference("Who played last week?", "Who played this week?").is_some());
-        assert!(difference("Who plays tonight?", "Who plays?").is_some());
+        assert!(difference("Who plays today or tomorrow?", "Who plays today?").is_some());
+        assert_eq!(difference("Who plays tonight?", "Who plays?"), None);
         assert_eq!(difference("Who is king right now?", "Who is currently king?"), None);
         assert_eq!(difference("the current price of tin", "the price of tin"), None);
     }
