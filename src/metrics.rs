@@ -59,6 +59,7 @@ fn describe() {
     describe_gauge!("refrain_store_bytes", "Stored bytes, by cache");
     describe_counter!("refrain_evictions_total", "Entries evicted for space since the start, by cache");
     describe_counter!("refrain_expirations_total", "Entries swept out after their ttl since the start, by cache");
+    describe_counter!("refrain_index_searches_total", "Searches for the nearest entries, by kind: scan or graph");
     describe_gauge!("refrain_embedder_ready", "1 while the embedder works, else 0");
     describe_counter!("refrain_task_panics_total", "Panics caught, by task");
 }
@@ -128,6 +129,12 @@ pub fn cache_size(cache: &str, entries: u64, bytes: u64) {
 pub fn removed(cache: &str, evictions: u64, expirations: u64) {
     counter!("refrain_evictions_total", "cache" => cache.to_owned()).absolute(evictions);
     counter!("refrain_expirations_total", "cache" => cache.to_owned()).absolute(expirations);
+}
+
+/// How the index was searched since the start.
+pub fn index_searches(scans: u64, graphs: u64) {
+    counter!("refrain_index_searches_total", "kind" => "scan").absolute(scans);
+    counter!("refrain_index_searches_total", "kind" => "graph").absolute(graphs);
 }
 
 /// Does the embedder work?

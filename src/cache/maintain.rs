@@ -1,4 +1,4 @@
-//! Upkeep between requests: expired entries out, indices built, gauges set.
+//! Upkeep between requests: expired entries out, indices built; and the gauges for who asks.
 
 use std::time::Duration;
 
@@ -9,8 +9,10 @@ use crate::policy::freshness::GRACE;
 use crate::tasks::Tasks;
 use crate::types::Timestamp;
 
-/// How often the gauges are set, and indices looked after when nothing asks for it.
+/// How often indices are looked after when nothing asks for it.
 const TICK: Duration = Duration::from_secs(5);
+/// How often an embedder that was not ready at the start is looked at.
+const ARRIVAL_TICK: Duration = Duration::from_millis(250);
 
 /// Starts the upkeep tasks; they end with `tasks`.
 pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
@@ -20,6 +22,9 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
             sweep(&sweeper).await;
         }
     });
+    if cache.embedder().fingerprint().is_none() {
+        tasks.spawn("embedder-arrival", adopt_when_ready(cache.clone(), tasks.clone()));
+    }
     let closing = tasks.closing();
     tasks.spawn("index-upkeep", async move {
         loop {
@@ -29,9 +34,24 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
                 () = tokio::time::sleep(TICK) => {}
             }
             cache.store().maintain().await;
-            gauge(&cache);
         }
     });
+}
+
+/// A model that loads slowly, or a server that was down, brings the semantic tier with it when it comes.
+async fn adopt_when_ready(cache: Cache, tasks: Tasks) {
+    let closing = tasks.closing();
+    while tokio::time::timeout(ARRIVAL_TICK, closing.cancelled()).await.is_err() {
+        let (Some(fingerprint), Some(dimension)) = (cache.embedder().fingerprint(), cache.embedder().dimension())
+        else {
+            continue;
+        };
+        match cache.store().adopt(fingerprint, dimension).await {
+            Ok(()) => tracing::info!(dimension, "the embedder is ready: the semantic tier serves from now on"),
+            Err(error) => tracing::error!(%error, "the store cannot use the embedder's vectors"),
+        }
+        return;
+    }
 }
 
 /// Entries expired for longer than the grace that stale readers may ask for.
@@ -45,7 +65,10 @@ async fn sweep(cache: &Cache) {
     }
 }
 
-fn gauge(cache: &Cache) {
+/// Brings the metrics that are states, not events, up to date.
+pub(super) fn set_gauges(cache: &Cache) {
+    let searches = cache.store().totals().searches;
+    metrics::index_searches(searches.scans, searches.graphs);
     metrics::embedder_ready(cache.embedder().state() == State::Ready);
     for (id, _) in cache.policies().list() {
         let stats = cache.store().stats(&id);

@@ -55,9 +55,14 @@ impl Cache {
         Self { inner: Arc::new(Inner { store, embedder, policies, clock, flights, secret }) }
     }
 
-    /// Starts the upkeep tasks: sweeping, index building, gauges.
+    /// Starts the upkeep tasks: sweeping, index building, an embedder that comes late.
     pub fn start_upkeep(&self, tasks: &Tasks, sweep_every: std::time::Duration) {
         maintain::start(self.clone(), tasks, sweep_every);
+    }
+
+    /// Brings the metrics that are states, not events, up to date: for a reader of them.
+    pub fn set_gauges(&self) {
+        maintain::set_gauges(self);
     }
 
     /// The store behind the engine.

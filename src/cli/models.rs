@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{fail, say};
 use crate::embed::provision::{self, Presence};
-use crate::embed::{FileProblem, probe};
+use crate::embed::{self, FileProblem, probe};
 
 /// What `models` can be told.
 #[derive(clap::Args)]
@@ -20,7 +20,13 @@ pub struct ModelsArgs {
 enum Action {
     /// Fetch the pinned ONNX Runtime library (through pip; once)
     #[command(after_help = "Example:\n  refrain models fetch")]
-    Fetch(Place),
+    Fetch {
+        #[command(flatten)]
+        place: Place,
+        /// Fetch a model of the hub, too (HF_ENDPOINT, HF_HOME; needs a build with `--features hub`)
+        #[arg(long, value_name = "NAME")]
+        model: Option<String>,
+    },
     /// List the models that a config can name, and whether their files are as pinned
     #[command(after_help = "Example:\n  refrain models list")]
     List(Place),
@@ -45,19 +51,20 @@ struct Place {
 /// Runs the command.
 pub fn run(args: &ModelsArgs) -> ExitCode {
     match &args.action {
-        Action::Fetch(place) => fetch(place.models_dir.as_deref()),
+        Action::Fetch { place, model } => fetch(place.models_dir.as_deref(), model.as_deref()),
         Action::List(place) => list(&provision::models_dir(place.models_dir.as_deref())),
         Action::Verify(place) => verify(&provision::models_dir(place.models_dir.as_deref())),
         Action::Probe { library } => probe::child(library),
     }
 }
 
-fn fetch(models_dir: Option<&Path>) -> ExitCode {
-    match fetch_runtime(models_dir) {
-        Ok(place) => {
-            say(&format!("{} is there", place.display()));
-            ExitCode::SUCCESS
-        }
+fn fetch(models_dir: Option<&Path>, model: Option<&str>) -> ExitCode {
+    let fetched = fetch_runtime(models_dir).and_then(|place| {
+        say(&format!("{} is there", place.display()));
+        model.map_or(Ok(()), |name| embed::fetch_model(name, models_dir).inspect(|()| say(&format!("{name} is there"))))
+    });
+    match fetched {
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => fail(&message, 1),
     }
 }

@@ -18,7 +18,8 @@ pub const MANIFEST: &str = "model.toml";
 /// The name of the self-test's data within a model's folder.
 pub const SELF_TEST: &str = "self_test.json";
 const MODEL: &str = "model.onnx";
-const TOKENIZER: [&str; 4] = ["tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json"];
+/// The tokenizer's files within a model's folder, in fastembed's order.
+pub const TOKENIZER: [&str; 4] = ["tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json"];
 
 /// Cosine from which two texts count as the same, for models that come without a measured value.
 ///

@@ -249,6 +249,18 @@ fn threads(configured: usize) -> usize {
     if configured == 0 { cores.min(2) } else { configured }
 }
 
+/// Fetches a hub's model into the hub's local cache. Blocks.
+///
+/// # Errors
+/// An unknown name, a build without the hub, or what the hub said.
+pub fn fetch_model(name: &str, models_dir: Option<&Path>) -> Result<(), String> {
+    match source(name, &provision::models_dir(models_dir)).map_err(|error| error.to_string())? {
+        Source::Folder(folder) => Err(format!("{name:?} is the folder {}: there is nothing to fetch", folder.display())),
+        #[cfg(feature = "hub")]
+        Source::Hub(model) => hub::fetch(&model),
+    }
+}
+
 /// What a model's name means: one of the models' folder, any folder, or a hub's model.
 fn source(name: &str, models_dir: &Path) -> Result<Source, StartError> {
     let known = provision::names(models_dir);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fastembed::{ExternalInitializerFile, InitOptionsUserDefined, TextEmbedding, UserDefinedEmbeddingModel};
+use fastembed::{InitOptionsUserDefined, TextEmbedding, UserDefinedEmbeddingModel};
 use ort::environment::Environment;
 use ort::session::builder::AutoDevicePolicy;
 
@@ -67,11 +67,9 @@ fn text_embedding(environment: Environment, model: Loaded) -> Result<TextEmbeddi
         .with_pooling(pooling)
         .with_quantization(model.quantization);
     definition.output_key = model.output;
-    definition.external_initializers = model
-        .external
-        .into_iter()
-        .map(|(file_name, buffer)| ExternalInitializerFile { file_name, buffer })
-        .collect();
+    for (file_name, bytes) in model.external {
+        definition = definition.with_external_initializer(file_name, bytes);
+    }
     // The arena keeps the largest block of every length it ever saw, spinning burns a core while idle, and automatic
     // devices would make vectors differ from machine to machine.
     let options = InitOptionsUserDefined::new()

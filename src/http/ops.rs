@@ -38,6 +38,7 @@ pub async fn readyz(State(app): State<App>) -> Response {
 /// `GET /metrics`, in Prometheus' text format.
 pub async fn metrics(State(app): State<App>) -> Response {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    app.cache.set_gauges();
     ([(header::CONTENT_TYPE, kind)], app.metrics.render()).into_response()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::Notify;
@@ -15,7 +15,7 @@ use crate::types::{Fingerprint, PartitionKey};
 /// Every partition, by key. Changed by one thread at a time (the store's writer), searched by any number.
 pub struct Partitions {
     options: config::Index,
-    dimension: usize,
+    dimension: AtomicUsize,
     map: RwLock<HashMap<PartitionKey, Arc<Partition>>>,
     due: Mutex<BTreeSet<PartitionKey>>,
     wanted: Notify,
@@ -51,7 +51,7 @@ impl Partitions {
     pub fn new(options: config::Index, dimension: usize) -> Self {
         Self {
             options,
-            dimension,
+            dimension: AtomicUsize::new(dimension),
             map: RwLock::default(),
             due: Mutex::default(),
             wanted: Notify::new(),
@@ -65,7 +65,12 @@ impl Partitions {
 
     /// The dimension of all vectors here.
     pub fn dimension(&self) -> usize {
-        self.dimension
+        self.dimension.load(Ordering::Relaxed)
+    }
+
+    /// Sets the dimension, once the embedder is known; what is here already (nothing, then) stays as it is.
+    pub fn set_dimension(&self, dimension: usize) {
+        self.dimension.store(dimension, Ordering::Relaxed);
     }
 
     /// One partition, if it has live vectors.
@@ -93,7 +98,7 @@ impl Partitions {
     pub fn insert(&self, key: PartitionKey, point: Arc<Point>, vector: &[f32]) {
         let partition = self.get(&key).unwrap_or_else(|| {
             let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(map.entry(key).or_insert_with(|| Arc::new(Partition::new(self.dimension))))
+            Arc::clone(map.entry(key).or_insert_with(|| Arc::new(Partition::new(self.dimension()))))
         });
         if partition.insert(point, vector, &self.options) {
             self.mark_due(key);

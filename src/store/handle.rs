@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +22,7 @@ const SNAPSHOT_AFTER: usize = 10_000;
 pub(super) struct Inner {
     pub(super) memory: Arc<Memory>,
     file: Arc<File>,
-    fingerprint: Option<Fingerprint>,
+    fingerprint: OnceLock<Fingerprint>,
     snapshots: PathBuf,
     /// `None` only while the last handle is dropped.
     queue: Option<mpsc::Sender<Job>>,
@@ -44,6 +44,7 @@ impl Inner {
         let writer = Writer::new(Arc::clone(&memory), Arc::clone(&file), fingerprint);
         let thread = std::thread::Builder::new().name("refrain-store".into()).spawn(move || writer.run(jobs));
         let thread = thread.map_err(|error| StoreError::Failed(error.to_string()))?;
+        let fingerprint = fingerprint.map(OnceLock::from).unwrap_or_default();
         Ok(Self { memory, file, fingerprint, snapshots, queue: Some(queue), writer: Mutex::new(Some(thread)) })
     }
 
@@ -104,6 +105,18 @@ impl Inner {
         wanted.iter().map(|record| record.id).collect()
     }
 
+    /// See [`super::Store::adopt`].
+    pub(super) async fn adopt(&self, fingerprint: Fingerprint, dimension: usize) -> Result<(), StoreError> {
+        if self.fingerprint.get().is_some() {
+            return Ok(());
+        }
+        self.ask(Op::Adopt { fingerprint, dimension }).await?;
+        let _ = self.fingerprint.set(fingerprint);
+        self.memory.index.load(&self.snapshots, &fingerprint);
+        self.memory.index.mark_all_due();
+        Ok(())
+    }
+
     /// Builds what is due.
     pub(super) fn maintain(&self) -> Maintained {
         let done = self.memory.index.maintain();
@@ -114,7 +127,7 @@ impl Inner {
     }
 
     fn save(&self) {
-        let Some(fingerprint) = &self.fingerprint else { return };
+        let Some(fingerprint) = self.fingerprint.get() else { return };
         if let Err(error) = self.memory.index.save(&self.snapshots, fingerprint) {
             tracing::warn!(%error, "the next start will build its graphs again");
         }

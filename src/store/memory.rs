@@ -187,6 +187,20 @@ impl Memory {
         state.records.insert(record.id, record);
     }
 
+    /// Makes the vector of an entry findable that was known without it.
+    pub(super) fn give_vector(&self, id: EntryId, vector: &[f32]) {
+        let Some(old) = self.record(id).filter(|record| record.point.is_none()) else { return };
+        let Some(partition) = old.meta.partition else { return };
+        let record = Arc::new(Record::new(id, old.meta.clone(), true));
+        record.touch(old.last_used());
+        if let Some(point) = &record.point {
+            self.index.insert(partition, Arc::clone(point), vector);
+        }
+        let mut state = self.write();
+        state.caches.entry(record.meta.cache.clone()).or_default().vectors += 1;
+        state.records.insert(id, record);
+    }
+
     fn remove(&self, record: &Record, why: Gone) {
         {
             let mut state = self.write();

@@ -251,6 +251,15 @@ impl Store {
         }
     }
 
+    /// Tells a store that was opened without a fingerprint what makes the vectors from now on, and makes those of the
+    /// file findable that it made. Does nothing when the store has one already.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] when the file cannot be read; what has been read by then is findable.
+    pub async fn adopt(&self, fingerprint: Fingerprint, dimension: usize) -> Result<(), StoreError> {
+        self.inner.adopt(fingerprint, dimension).await
+    }
+
     /// Removes entries and says how many there were; gone from both tiers at once, and after a restart.
     ///
     /// # Errors

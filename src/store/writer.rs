@@ -39,6 +39,8 @@ pub(super) enum Op {
     Trim { cache: CacheId, limits: Limits, now: Timestamp },
     /// Keep or remove a setting.
     Set { key: String, value: Option<Vec<u8>> },
+    /// Use this embedder's vectors from now on, those in the file first.
+    Adopt { fingerprint: Fingerprint, dimension: usize },
     /// Finish what was queued before this, note the time, and end.
     Close,
 }
@@ -95,7 +97,7 @@ impl Writer {
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         while let Some(first) = queue.blocking_recv() {
             let mut jobs = vec![first];
-            while jobs.len() < GROUP && !closes(&jobs) {
+            while jobs.len() < GROUP && !ends_group(&jobs) {
                 let Ok(job) = queue.try_recv() else { break };
                 jobs.push(job);
             }
@@ -142,13 +144,32 @@ impl Writer {
         for change in self.ledger.close_transaction() {
             self.memory.apply(change);
         }
-        for (job, answer) in jobs.into_iter().zip(answers) {
-            if let Op::Set { key, value } = job.op {
-                self.memory.set(key, value);
+        for (job, mut answer) in jobs.into_iter().zip(answers) {
+            match job.op {
+                Op::Set { key, value } => self.memory.set(key, value),
+                Op::Adopt { fingerprint, dimension } => {
+                    answer = self.adopt(fingerprint, dimension).map(|()| Done::Other);
+                }
+                _ => {}
             }
             // Nobody waits any more when the caller has left; the work is done all the same.
             let _ = job.reply.send(answer);
         }
+    }
+
+    fn adopt(&mut self, fingerprint: Fingerprint, dimension: usize) -> Result<(), StoreError> {
+        self.fingerprint = Some(fingerprint);
+        self.memory.index.set_dimension(dimension);
+        let database = self.file.database()?;
+        file::walk(&database, Some(&fingerprint), |row| {
+            if let file::Vector::Usable(vector) = row.vector
+                && vector.len() == dimension
+            {
+                self.memory.give_vector(row.id, &vector);
+            }
+        })?;
+        self.ledger = Ledger::of(&self.memory);
+        Ok(())
     }
 
     fn refuse(&mut self, jobs: Vec<Job>, error: &StoreError) {
@@ -198,7 +219,7 @@ impl Writer {
                 set(tables, key, value.as_deref())?;
                 return Ok(Ok(Done::Other));
             }
-            Op::Close => return Ok(Ok(Done::Other)),
+            Op::Adopt { .. } | Op::Close => return Ok(Ok(Done::Other)),
         };
         Ok(Ok(Done::Removed(removed)))
     }
@@ -294,6 +315,11 @@ impl Writer {
         self.ledger.remove(&self.memory, record, why);
         Ok(())
     }
+}
+
+/// An adoption is the last of its group: what comes after it is kept with vectors.
+fn ends_group(jobs: &[Job]) -> bool {
+    closes(jobs) || jobs.last().is_some_and(|job| matches!(job.op, Op::Adopt { .. }))
 }
 
 fn closes(jobs: &[Job]) -> bool {

@@ -2,4 +2,6 @@
 
 mod support;
 
+mod isolation;
+mod meaning;
 mod replay;

@@ -141,3 +141,23 @@ async fn a_damaged_snapshot_is_refused_and_costs_nothing_but_time() {
     }
     assert_eq!(Store::open(graph_options(dir.path())).unwrap().1.graphs, 1, "whole again, taken again");
 }
+
+#[tokio::test]
+async fn an_embedder_that_comes_late_finds_its_old_vectors_and_keeps_new_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    let old = entry("old");
+    store.put(old.clone(), Some(direction(1)), ROOMY).await.unwrap();
+    store.close().await.unwrap();
+    let known = options(dir.path());
+    let (store, _) = Store::open(StoreOptions { fingerprint: None, dimension: 0, ..options(dir.path()) }).unwrap();
+    assert_eq!(nearest(&store, &direction(1)), None);
+    store.adopt(known.fingerprint.unwrap(), known.dimension).await.unwrap();
+    assert_eq!(nearest(&store, &direction(1)).unwrap().id, old.id);
+    let new = entry("new");
+    store.put(new.clone(), Some(direction(2)), ROOMY).await.unwrap();
+    assert_eq!(nearest(&store, &direction(2)).unwrap().id, new.id);
+    assert_eq!(store.stats(&CacheId::default()).vectors, 2);
+    store.remove(vec![old.id]).await.unwrap();
+    assert_ne!(nearest(&store, &direction(1)).map(|found| found.id), Some(old.id));
+}

@@ -223,6 +223,13 @@ impl Refrain {
         self.spawn().await;
     }
 
+    /// Changes the configuration of the next start.
+    pub fn edit_config(&self, from: &str, to: &str) {
+        let text = std::fs::read_to_string(&self.config).expect("the configuration");
+        assert!(text.contains(from), "{from:?} is not in {text}");
+        std::fs::write(&self.config, text.replace(from, to)).expect("the configuration is written");
+    }
+
     fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
         assert!(sent.expect("kill runs").success());

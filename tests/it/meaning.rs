@@ -1,0 +1,231 @@
+//! A semantic hit only for the same question: the differences that an embedding does not see.
+
+use serde_json::json;
+
+use crate::support::{Provider, Refrain, ask, with};
+
+/// Asks every left side, then every right side without keeping it: the pairs whose right side was served.
+async fn served<'a>(refrain: &Refrain, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let mut served = Vec::new();
+    for (first, _) in pairs {
+        refrain.chat(&ask(first)).await;
+    }
+    for (first, second) in pairs {
+        let answer = refrain.chat_with(&[("cache-control", "no-store")], &ask(second)).await;
+        if answer.outcome() == "hit" {
+            served.push((*first, *second));
+        }
+    }
+    served
+}
+
+async fn none_is_served(pairs: &[(&str, &str)]) {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    assert_eq!(served(&refrain, pairs).await, []);
+    let there: Vec<(&str, &str)> = pairs.iter().map(|(_, second)| (*second, "")).collect();
+    drop(there);
+    let turned: Vec<(&str, &str)> = pairs.iter().map(|(first, second)| (*second, *first)).collect();
+    let other = Refrain::start(&provider, "").await;
+    assert_eq!(served(&other, &turned).await, [], "the other way round");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opposites_and_exchanged_roles_are_not_served() {
+    none_is_served(&[
+        ("How do I enable guest access on the router?", "How do I disable guest access on the router?"),
+        ("Is port 8443 open by default?", "Is port 8443 closed by default?"),
+        ("Convert 90 miles to kilometres.", "Convert 90 kilometres to miles."),
+        ("Which foods should a diabetic eat?", "Which foods should a diabetic not eat?"),
+        ("How do I move files from S3 to local disk?", "How do I move files from local disk to S3?"),
+        ("Did revenue increase in May?", "Did revenue decrease in May?"),
+        ("Can I install the update?", "Can't I uninstall the update?"),
+        ("How do I lock my account?", "How do I unlock my account?"),
+        ("Does the plan include support?", "Does the plan exclude support?"),
+        ("What is the maximum upload size?", "What is the minimum upload size?"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_numbers_units_dates_and_versions_are_not_served() {
+    none_is_served(&[
+        ("What is 17% of 240?", "What is 17% of 420?"),
+        ("Summarise ticket 10432.", "Summarise ticket 10423."),
+        ("Weather on 3 March", "Weather on 13 March"),
+        ("Upgrade guide from v2.1 to v2.3", "Upgrade guide from v2.1 to v3.2"),
+        ("Remind me in 5 minutes", "Remind me in 5 hours"),
+        ("What is 1,000 USD in EUR?", "What is 1.000 USD in EUR?"),
+        ("What is 2+3?", "What is 2+2?"),
+        ("Is three enough for the course?", "Is four enough for the course?"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_names_are_not_served() {
+    none_is_served(&[
+        ("Who is the CEO of Microsoft?", "Who is the CEO of Apple?"),
+        ("What is the capital of France?", "What is the capital of Spain?"),
+        ("When did Anna join the team?", "When did Hanna join the team?"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unrelated_questions_get_answers_of_their_own() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for text in ["Hello there", "Name three rivers in Peru.", "Explain binary search.", "What is 2+2?", "Tell me a joke."] {
+        let answer = refrain.chat(&ask(text)).await;
+        assert_ne!(answer.outcome(), "hit", "{text}");
+    }
+    assert_eq!(provider.calls(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_instruction_does_not_drown_the_payload() {
+    let system = "You are a translator. Keep names, keep numbers, keep the tone, output only the translation. ".repeat(40);
+    let translate = |text: &str| {
+        json!({"model": "alpha-small", "messages": [
+            {"role": "system", "content": system}, {"role": "user", "content": format!("Translate to Danish: {text}")}]})
+    };
+    let delimited = |text: &str| ask(&format!("Summarise the text between the marks. <<<{text}>>>"));
+    let fenced = |code: &str| ask(&format!("What does this do?\n```\n{code}\n```"));
+    let quoted = |text: &str| ask(&format!("Is \"{text}\" a polite thing to say?"));
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let bodies = [
+        translate("The train leaves at nine."),
+        translate("My brother sold his boat."),
+        delimited("The council met on Tuesday."),
+        delimited("The team lost on Sunday."),
+        fenced("x = x + y"),
+        fenced("x = x * y"),
+        quoted("See you later"),
+        quoted("See you never"),
+    ];
+    for body in &bodies {
+        assert_ne!(refrain.chat(body).await.outcome(), "hit", "{}", body["messages"]);
+    }
+    assert_eq!(provider.calls(), bodies.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn case_whitespace_and_accents_that_carry_meaning_are_kept_apart() {
+    none_is_served(&[
+        ("What does Sum(x) return?", "What does sum(x) return?"),
+        ("Fix:\nif a:\n    b()\n    c()", "Fix:\nif a:\n    b()\nc()"),
+        ("Polish this text.", "polish this text"),
+        ("resume", "r\u{e9}sum\u{e9}"),
+        ("a\u{200b}b", "ab"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rewordings_are_served() {
+    let pairs = [
+        ("How do I reset my password?", "How can I reset my password?"),
+        ("How do I change my email address?", "How can I change my e-mail address?"),
+        ("Where can I download my invoices?", "Where do I download my invoices?"),
+        ("How long is the warranty?", "What is the length of the warranty?"),
+    ];
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let hits = served(&refrain, &pairs).await;
+    assert!(hits.len() >= 3, "{hits:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_scripts_and_long_texts_are_served_exactly_only() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let long = |last: &str| format!("{} {last}", "The quick brown fox jumps over the lazy dog.".repeat(40));
+    for (text, near, detail) in [
+        ("如何重置我的密码？".to_owned(), "如何更改我的密码？".to_owned(), "detail=script"),
+        ("Как сбросить пароль?".to_owned(), "Как изменить пароль?".to_owned(), "detail=script"),
+        (long("Who jumps?"), long("Who is lazy?"), "detail=too-long"),
+    ] {
+        let first = refrain.chat(&ask(&text)).await;
+        assert_eq!(first.outcome(), "bypass");
+        assert!(first.header("cache-status").contains(detail), "{}", first.header("cache-status"));
+        assert_eq!(refrain.chat(&ask(&near)).await.outcome(), "bypass");
+        let again = refrain.chat(&ask(&text)).await;
+        assert_eq!((again.outcome(), again.header("x-refrain-tier")), ("hit", "exact"));
+    }
+    assert_eq!(provider.calls(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_decision_and_one_score_on_every_path() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "[caches.default]\nsimilarity_threshold = 0.95").await;
+    let (known, asked) = ("How do I reset my password?", "What is the tallest tower?");
+    refrain.chat(&ask(known)).await;
+    refrain.post("/v1/caches/default/entries", &json!({"prompt": known, "response": "so"})).await;
+    let keep_out = [("cache-control", "no-store")];
+    let whole = refrain.chat_with(&keep_out, &ask(asked)).await;
+    let stream = refrain.chat_with(&keep_out, &with(ask(asked), json!({"stream": true}))).await;
+    let lookup = refrain.post("/v1/caches/default/lookup", &json!({"request": ask(asked), "explain": true})).await.json();
+    let search = json!({"prompt": asked, "similarityThreshold": 0, "searchStrategies": ["semantic"]});
+    let found = refrain.post("/v1/caches/default/entries/search", &search).await.json();
+    let strict = refrain.post("/v1/caches/default/entries/search", &json!({"prompt": asked})).await.json();
+    assert_eq!((whole.outcome(), stream.outcome(), lookup["outcome"].as_str()), ("miss", "miss", Some("miss")));
+    assert_eq!(strict["data"], json!([]));
+    let scores = [
+        whole.header("x-refrain-similarity").parse::<f64>().unwrap(),
+        stream.header("x-refrain-similarity").parse::<f64>().unwrap(),
+        lookup["similarity"].as_f64().unwrap(),
+        lookup["candidates"][0]["similarity"].as_f64().unwrap(),
+        found["data"][0]["similarity"].as_f64().unwrap(),
+    ];
+    assert!(scores.iter().all(|score| (score - scores[0]).abs() < 1e-4 && (0.0..0.5).contains(score)), "{scores:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_text_scores_one_and_the_ends_of_the_scale_are_thresholds() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    refrain.chat(&ask("Define NAT.")).await;
+    let again = refrain.chat(&ask("Define NAT.")).await;
+    assert_eq!((again.header("x-refrain-similarity"), again.header("x-refrain-tier")), ("1.0000", "exact"));
+    let tight = [("x-refrain-threshold", "1")];
+    assert_eq!(refrain.chat_with(&tight, &ask("Define NAT.")).await.outcome(), "hit");
+    assert_eq!(refrain.chat_with(&tight, &ask("Define NAT, please.")).await.outcome(), "miss");
+    for bad in ["1.01", "-0.1", "NaN", "high", ""] {
+        let answer = refrain.chat_with(&[("x-refrain-threshold", bad)], &ask("Define NAT.")).await;
+        assert_eq!(answer.status, 400, "{bad:?}");
+        assert!(answer.text().contains("x-refrain-threshold"), "{}", answer.text());
+    }
+    assert_eq!(provider.calls(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hit_can_come_through_the_graph() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "[index]\ngraph_from = 1").await;
+    let questions = ["How do I reset my password?", "Where are my invoices?", "What does the warranty cover?"];
+    for question in questions {
+        assert_eq!(refrain.chat(&ask(question)).await.outcome(), "miss");
+    }
+    let metric = async || {
+        let text = refrain.send("GET", "/metrics", &[], None).await.text().to_owned();
+        let line = text.lines().find(|line| line.starts_with("refrain_index_searches_total{kind=\"graph\"}"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    let before = metric().await;
+    let hit = refrain.chat_with(&[("cache-control", "no-store")], &ask("How can I reset my password?")).await;
+    assert_eq!((hit.outcome(), hit.header("x-refrain-tier"), hit.said().as_str()), ("hit", "semantic", "answer 1"));
+    assert!(metric().await > before, "the graph was searched");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_whose_answer_moves_with_time_are_not_served_by_meaning() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let first = refrain.chat(&ask("What is the weather in Oslo today?")).await;
+    assert_eq!(first.outcome(), "bypass");
+    assert!(first.header("cache-status").contains("detail=time"));
+    assert_ne!(refrain.chat(&ask("How is the weather in Oslo today?")).await.outcome(), "hit");
+}
