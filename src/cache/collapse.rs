@@ -25,6 +25,8 @@ pub struct Shape {
     pub stream: bool,
     /// With a usage chunk?
     pub include_usage: bool,
+    /// Everybody calls upstream for itself, and only an answer that is being kept is waited for.
+    pub unshared: bool,
     /// `Accept-Encoding`, since the bytes are shared as upstream sent them.
     pub accept_encoding: Vec<u8>,
 }
@@ -150,6 +152,9 @@ impl Flights {
             Slot::Occupied(slot) => {
                 let flight = slot.get();
                 let open = matches!(*flight.phase.borrow(), Phase::Waiting | Phase::Open(_));
+                if open && shape.unshared {
+                    return Join::alone();
+                }
                 if open && flight.shape == shape
                     && let Some(subscription) = flight.subscribe(true)
                 {

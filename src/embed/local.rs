@@ -157,7 +157,10 @@ fn ready(plan: &Plan) -> Result<Ready, String> {
     let library = library(plan)?;
     let model = plan.source.load()?;
     match &plan.prober {
-        Some(prober) => tracing::debug!(library = probe(prober, &library, PROBE_WITHIN)?, "the library loads"),
+        Some(prober) => {
+            let said = probe(prober, &library, PROBE_WITHIN)?;
+            tracing::debug!(library = %library.display(), said, "the library loads");
+        }
         None => tracing::warn!("no refrain executable to try the runtime library with: it is loaded untried"),
     }
     let manifest = model.manifest.clone();

@@ -164,12 +164,12 @@ mod tests {
     #[test]
     fn a_child_loads_the_real_library_and_tells_its_version() {
         // Started by the lines below, this test is the child: the library's path is then the last argument.
-        if let Some(library) = std::env::args_os().next_back().filter(|last| Path::new(last).is_absolute()) {
+        if let Some(library) = std::env::args_os().skip(1).last().filter(|last| Path::new(last).is_absolute()) {
             let code = child(Path::new(&library));
             std::process::exit(i32::from(code != ExitCode::SUCCESS));
         }
         let said = probe(&testing::prober(), &testing::runtime(), Duration::from_secs(10)).unwrap();
-        assert!(said.contains("1.32"), "{said}");
+        assert!(said.contains("Build"), "{said}");
     }
 
     #[test]

@@ -63,7 +63,7 @@ async fn an_unknown_name_stops_the_start_and_a_hub_name_says_what_it_needs() {
     let error = Embedder::start(&named("gpt-embed"), None).await.err().unwrap().to_string();
     assert!(error.contains("gpt-embed") && error.contains("all-minilm-l6-v2-int8"), "{error}");
     if cfg!(not(feature = "hub")) {
-        let error = Embedder::start(&named("BAAI/bge-small-en-v1.5"), None).await.err().unwrap().to_string();
+        let error = Embedder::start(&named("Xenova/bge-small-en-v1.5"), None).await.err().unwrap().to_string();
         assert!(error.contains("--features hub"), "{error}");
     }
 }

@@ -45,7 +45,9 @@ pub async fn record(State(_): State<App>, request: Request, next: Next) -> Respo
     let response = next.run(request).await;
     let fate = response.extensions().get::<Fate>().cloned().unwrap_or_default();
     let line = Line { method, path, status: response.status().as_u16(), started, head: started.elapsed(), fate };
-    response.map(|body| Body::new(Logged { body, line: Some(line), bytes: 0, ended: false }))
+    let length = response.headers().get(http::header::CONTENT_LENGTH);
+    let promised = length.and_then(|value| value.to_str().ok()?.parse().ok());
+    response.map(|body| Body::new(Logged { body, line: Some(line), bytes: 0, promised, ended: false }))
 }
 
 struct Line {
@@ -115,6 +117,8 @@ struct Logged {
     body: Body,
     line: Option<Line>,
     bytes: u64,
+    /// What the head promised: the server asks a body with a length for no more than that.
+    promised: Option<u64>,
     ended: bool,
 }
 
@@ -144,7 +148,7 @@ impl HttpBody for Logged {
 impl Drop for Logged {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
-            line.write(self.bytes, self.ended || self.body.is_end_stream());
+            line.write(self.bytes, self.ended || self.promised == Some(self.bytes) || self.body.is_end_stream());
         }
     }
 }

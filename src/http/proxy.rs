@@ -193,13 +193,14 @@ impl Call {
         let shareable = self.policy.mode == Mode::On
             && self.policy.uses(Strategy::Exact)
             && !self.directives.no_cache
-            && self.directives.max_age.is_none()
-            && prompt.bypass != Some(BypassReason::Tools);
+            && self.directives.max_age.is_none();
         match &forward.keep {
             Some(keep) if shareable => {
                 let encoding = self.headers.get(header::ACCEPT_ENCODING).map(|value| value.as_bytes().to_vec());
                 let shape = Shape {
                     stream: prompt.stream,
+                    // A tool call is one caller's to run, and which answer is one shows at its end.
+                    unshared: prompt.bypass == Some(BypassReason::Tools),
                     include_usage: prompt.include_usage,
                     accept_encoding: encoding.unwrap_or_default(),
                 };

@@ -13,7 +13,7 @@ const KEY: PartitionKey = PartitionKey([1; 32]);
 const NEVER: Timestamp = Timestamp(u64::MAX);
 
 fn partitions(graph_from: usize) -> Partitions {
-    Partitions::new(config::Index { graph_from, ef_construction: 50, ..config::Index::default() }, DIMENSION)
+    Partitions::new(config::Index { graph_from, ..config::Index::default() }, DIMENSION)
 }
 
 /// Vectors in a partition, and beside it for comparison.

@@ -43,7 +43,11 @@ async fn assert_serves_nothing_wrong(dir: &Path, what: &str) -> OpenReport {
         store.put(entry("after"), Some(direction(77)), ROOMY).await.unwrap();
         assert_eq!(nearest(&store, &direction(77)).unwrap().id, store.exact_id(&key("after")).unwrap(), "{what}");
     }
-    store.close().await.unwrap();
+    // Damage that only the last write meets is an error then, and the next start sets the file aside.
+    if store.close().await.is_err() {
+        let (store, _) = Store::open(options(dir)).unwrap_or_else(|error| panic!("{what}, again: {error}"));
+        store.close().await.unwrap();
+    }
     report
 }
 

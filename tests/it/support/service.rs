@@ -111,6 +111,8 @@ impl Refrain {
         );
         std::fs::write(&config, text + more).expect("the configuration is written");
         let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        // An error says that another test's was first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().build().expect("a client");
         let stderr = Arc::default();
         let mut service = Self { base: String::new(), http, child: None, stderr, folder, config, env };
