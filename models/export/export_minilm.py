@@ -39,7 +39,7 @@ SHA256 = {
 }
 TOKENIZER_FILES = ("tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json")
 NAME, REVISION = "all-minilm-l6-v2-int8", "1"
-CALIBRATED_SIMILARITY = 0.96
+CALIBRATED_SIMILARITY = 0.93
 HEADS, HIDDEN, MAX_TOKENS = 12, 384, 256
 HERE = pathlib.Path(__file__).resolve().parent
 

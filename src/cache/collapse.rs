@@ -168,6 +168,14 @@ impl Flights {
         }
     }
 
+    /// The fill for `key`, if its answer is whole and being kept at this moment.
+    pub fn closing(&self, key: ExactKey) -> Option<watch::Receiver<Phase>> {
+        let flight = lock(&self.0).get(&key).cloned()?;
+        let phase = flight.phase.subscribe();
+        let closing = matches!(*phase.borrow(), Phase::Closing(_));
+        closing.then_some(phase)
+    }
+
     /// How many fills are under way.
     pub fn len(&self) -> usize {
         lock(&self.0).len()

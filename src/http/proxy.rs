@@ -10,7 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, Method, header};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::cache::{Forward, Head, Hit, Join, Lead, Lookup, Phase, Question, Shape, Subscription};
 use crate::dialect::openai_chat;
@@ -156,7 +156,12 @@ impl Call {
                 Lookup::Forward(forward) => forward,
             };
             if self.directives.only_if_cached {
-                return Err(Error::OnlyIfCached);
+                let closing = forward.keep.as_ref().and_then(|keep| self.app.cache.flights().closing(keep.exact_key()));
+                match closing.filter(|_| round < ROUNDS) {
+                    Some(phase) => self.over(phase).await,
+                    None => return Err(Error::OnlyIfCached),
+                }
+                continue;
             }
             let join = if round < ROUNDS { self.join(&forward, &prompt) } else { Join::alone() };
             match join {
@@ -240,9 +245,13 @@ impl Call {
     }
 
     /// Waits until a fill in another transport is over; the next lookup sees what it kept.
-    async fn wait(&self, mut subscription: Subscription) {
+    async fn wait(&self, subscription: Subscription) {
         drop(subscription.pieces);
-        let over = subscription.phase.wait_for(|phase| matches!(phase, Phase::Kept | Phase::Failed));
+        self.over(subscription.phase).await;
+    }
+
+    async fn over(&self, mut phase: watch::Receiver<Phase>) {
+        let over = phase.wait_for(|phase| matches!(phase, Phase::Kept | Phase::Failed));
         let _ = tokio::time::timeout(self.app.config.fill.follow_within.0, over).await;
     }
 

@@ -2,6 +2,16 @@
 
 mod support;
 
+mod content;
+mod crash;
+mod faults;
+mod framing;
+mod freshness;
+mod growth;
 mod isolation;
+mod kept;
+mod keys;
+mod leaving;
 mod meaning;
+mod plumbing;
 mod replay;

@@ -1,12 +1,13 @@
 //! The harness: a scripted provider that counts calls, the real binary, and a client that shows everything.
 
 pub mod provider;
+pub mod raw;
 pub mod service;
 
 use std::time::{Duration, Instant};
 
-pub use provider::{Gate, Provider, Reply};
-pub use service::{Answer, Refrain};
+pub use provider::{Gate, Provider, Reply, Step};
+pub use service::Refrain;
 
 use serde_json::{Value, json};
 

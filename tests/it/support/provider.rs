@@ -98,6 +98,12 @@ impl Reply {
         self.then(Step::Send(b"0\r\n\r\n".to_vec()))
     }
 
+    /// Everything of another reply, after this.
+    pub fn then_reply(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// One more move.
     pub fn then(mut self, step: Step) -> Self {
         self.0.push(step);
@@ -152,6 +158,7 @@ impl Seen {
 struct Desk {
     script: VecDeque<Reply>,
     seen: Vec<Seen>,
+    connections: usize,
 }
 
 /// A provider under a test's control.
@@ -160,6 +167,7 @@ pub struct Provider {
     /// Where it listens.
     pub address: SocketAddr,
     desk: Arc<Mutex<Desk>>,
+    gone: Arc<tokio::sync::Notify>,
 }
 
 impl Provider {
@@ -167,10 +175,14 @@ impl Provider {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port");
         let address = listener.local_addr().expect("its address");
-        let provider = Self { address, desk: Arc::default() };
+        let provider = Self { address, desk: Arc::default(), gone: Arc::default() };
         let accepting = provider.clone();
         tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
+            loop {
+                let socket = tokio::select! {
+                    accepted = listener.accept() => accepted.expect("a connection").0,
+                    () = accepting.gone.notified() => return,
+                };
                 let provider = accepting.clone();
                 tokio::spawn(async move { provider.serve(socket).await });
             }
@@ -189,9 +201,19 @@ impl Provider {
         self
     }
 
+    /// Nobody can connect from now on.
+    pub fn stop_listening(&self) {
+        self.gone.notify_one();
+    }
+
     /// How many requests have come: the truth about a hit.
     pub fn calls(&self) -> usize {
         self.desk.lock().unwrap().seen.len()
+    }
+
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.desk.lock().unwrap().connections
     }
 
     /// All requests so far.
@@ -201,6 +223,7 @@ impl Provider {
 
     async fn serve(&self, mut socket: TcpStream) {
         socket.set_nodelay(true).ok();
+        self.desk.lock().unwrap().connections += 1;
         let mut buffer = Vec::new();
         while let Some(request) = read_request(&mut socket, &mut buffer).await {
             let (reply, number) = {

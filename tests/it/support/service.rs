@@ -153,6 +153,23 @@ impl Refrain {
         self.base = line.rsplit_once(' ').expect("the listening line").1.to_owned();
     }
 
+    /// Starts it with a configuration that it should refuse: the exit code and what it said on stderr.
+    pub async fn fails_to_start(config: &str) -> (Option<i32>, String) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("refrain.toml");
+        let mut text = String::new();
+        for (header, line) in [
+            ("[server]", "listen = \"127.0.0.1:0\"".to_owned()),
+            ("[store]", format!("data_dir = {:?}", folder.path().join("data"))),
+        ] {
+            if !config.contains(header) {
+                text.push_str(&format!("{header}\n{line}\n"));
+            }
+        }
+        std::fs::write(&path, text + config).expect("the configuration is written");
+        run(&["serve", "--config", path.to_str().expect("a path of text")]).await
+    }
+
     /// Everything on stderr so far.
     pub fn log(&self) -> String {
         self.stderr.lock().unwrap().clone()
@@ -161,6 +178,13 @@ impl Refrain {
     /// The folder with configuration and data.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Resident memory of the process.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("its status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("kilobytes") * 1024
     }
 
     /// The process.
@@ -177,10 +201,7 @@ impl Refrain {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
-        let response = request.timeout(Duration::from_secs(60)).send().await.expect("an answer");
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = response.bytes().await.expect("a whole body").to_vec();
-        Answer { status, headers, body }
+        answer(request).await
     }
 
     /// A chat request.
@@ -191,6 +212,17 @@ impl Refrain {
     /// A chat request with headers.
     pub async fn chat_with(&self, headers: &[(&str, &str)], body: &Value) -> Answer {
         self.send("POST", "/v1/chat/completions", headers, Some(body)).await
+    }
+
+    /// A POST of these very characters as JSON.
+    pub async fn send_raw_json(&self, path: &str, body: &str) -> Answer {
+        self.send_bytes(path, body.as_bytes()).await
+    }
+
+    /// A POST of these very bytes as JSON.
+    pub async fn send_bytes(&self, path: &str, body: &[u8]) -> Answer {
+        let request = self.http.post(format!("{}{path}", self.base)).header("content-type", "application/json");
+        answer(request.body(body.to_vec())).await
     }
 
     /// A POST of JSON to one of Refrain's own routes.
@@ -237,7 +269,13 @@ impl Refrain {
         assert!(sent.expect("kill runs").success());
     }
 
-    fn wait_end(&mut self) -> ExitStatus {
+    /// Asks it to end, as an operator does.
+    pub fn terminate(&self) {
+        self.signal("TERM");
+    }
+
+    /// Waits for the end.
+    pub fn wait_end(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("a running service");
         let until = Instant::now() + Duration::from_secs(40);
         loop {
@@ -248,6 +286,22 @@ impl Refrain {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Runs a command to its end, which must come within 20 s: the exit code, and stdout with stderr.
+pub async fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_refrain"));
+    let child = command.args(arguments).kill_on_drop(true).output();
+    let output = tokio::time::timeout(Duration::from_secs(20), child).await.expect("an end").expect("the binary runs");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+async fn answer(request: reqwest::RequestBuilder) -> Answer {
+    let response = request.timeout(Duration::from_secs(60)).send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let body = response.bytes().await.expect("a whole body").to_vec();
+    Answer { status, headers, body }
 }
 
 impl Drop for Refrain {
