@@ -152,7 +152,6 @@ async fn serve(
     let _ = done.send(());
 }
 
-
 fn upstreams(config: &Config, secrets: &Secrets) -> Result<Upstreams, StartError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let make = |upstream: &crate::config::Upstream| {

@@ -204,6 +204,7 @@ pub enum Clock {
 impl Clock {
     /// The system's clock, but never before `floor`: the latest moment a stored record speaks of.
     pub fn system(floor: Timestamp) -> Self {
+        #[allow(clippy::disallowed_methods, reason = "this is the clock that everybody else asks")]
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let base = Timestamp::default().plus(wall).max(floor);
         Self::System { base, since: Instant::now() }
@@ -232,7 +233,7 @@ impl Clock {
 }
 
 /// Cosine of two unit vectors, clamped to [0, 1]; larger is closer. The one scale everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Similarity(f32);
 
@@ -254,6 +255,12 @@ impl Similarity {
 }
 
 impl Eq for Similarity {}
+
+impl PartialOrd for Similarity {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Ord for Similarity {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {

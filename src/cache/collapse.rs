@@ -155,7 +155,8 @@ impl Flights {
                 if open && shape.unshared {
                     return Join::alone();
                 }
-                if open && flight.shape == shape
+                if open
+                    && flight.shape == shape
                     && let Some(subscription) = flight.subscribe(true)
                 {
                     return Join::Follow(subscription);

@@ -26,6 +26,8 @@ pub struct Keep {
     pub(super) max_answer_bytes: usize,
     pub(super) limits: Limits,
     pub(super) json_mode: bool,
+    /// The entry under the exact key when the lookup began.
+    pub(super) known: Option<EntryId>,
 }
 
 /// Why an answer was not kept.
@@ -73,6 +75,11 @@ pub(super) fn limits(policy: &CachePolicy) -> Limits {
 }
 
 impl Cache {
+    /// Has somebody kept an answer to this very request since its lookup began?
+    pub fn overtaken(&self, keep: &Keep) -> bool {
+        self.inner.store.exact_id(&keep.exact_key) != keep.known
+    }
+
     /// Keeps a complete answer. When this returns, the entry is durable and every lookup can see it.
     ///
     /// # Errors

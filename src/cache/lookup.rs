@@ -17,7 +17,7 @@ use crate::prompt::Prompt;
 use crate::reason::{BypassReason, MissReason};
 use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
 use crate::store::{AttributeFilter, Stored};
-use crate::types::{ExactKey, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
+use crate::types::{EntryId, ExactKey, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
 
 /// A request as the engine is asked about it.
 pub struct Question<'a> {
@@ -77,6 +77,7 @@ pub struct Forward {
     pub considered: Vec<Considered>,
 }
 
+#[derive(Clone, Copy)]
 enum Reason {
     Miss(MissReason),
     Bypass(BypassReason),
@@ -107,27 +108,33 @@ impl Cache {
             return forward(Reason::Bypass(reason), None, None, Vec::new());
         }
         let key = question.scope.exact_key(&question.prompt.canonical);
+        let known = self.inner.store.exact_id(&key);
         let fresh_answer_wanted = question.directives.no_cache;
-        if !fresh_answer_wanted && policy.uses(Strategy::Exact) {
-            if let Some(hit) = self.exact(&question, key, policy, now).await {
-                return Lookup::Hit(Box::new(hit));
-            }
+        if !fresh_answer_wanted
+            && policy.uses(Strategy::Exact)
+            && let Some(hit) = self.exact(&question, key, policy, now).await
+        {
+            return Lookup::Hit(Box::new(hit));
         }
         let sensitive = guard::time_sensitive(&question.prompt.text).is_some();
         let mut semantic = self.semantic(&question, policy, sensitive, now).await;
         if let Some(passed) = semantic.hit.take() {
-            return Lookup::Hit(Box::new(hit_of(passed, Tier::Semantic, now, semantic.considered)));
+            // Kept while this request was being embedded: the same request is an exact hit, whoever found it.
+            let same = policy.uses(Strategy::Exact) && passed.stored.entry.exact_key == key;
+            let passed = if same { Passed { similarity: Similarity::ONE, ..passed } } else { passed };
+            let tier = if same { Tier::Exact } else { Tier::Semantic };
+            return Lookup::Hit(Box::new(hit_of(passed, tier, now, semantic.considered)));
         }
         let lifetime = freshness::lifetime(policy, question.directives.ttl, sensitive);
         let keep = (!question.directives.no_store && lifetime > 0)
-            .then(|| Box::new(self.keep(&question, key, semantic.embedding.take(), lifetime, policy)));
+            .then(|| Box::new(self.keep(&question, (key, known), semantic.embedding.take(), lifetime, policy)));
         forward(semantic.reason, semantic.best, keep, semantic.considered)
     }
 
     fn keep(
         &self,
         question: &Question<'_>,
-        exact_key: ExactKey,
+        (exact_key, known): (ExactKey, Option<EntryId>),
         embedding: Option<Embedding>,
         lifetime: u64,
         policy: &CachePolicy,
@@ -151,6 +158,7 @@ impl Cache {
             max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
             limits: crate::cache::fill::limits(policy),
             json_mode: prompt.json_mode,
+            known,
         }
     }
 
@@ -181,7 +189,13 @@ impl Cache {
         self.inner.store.load(id).await.ok().flatten()
     }
 
-    async fn semantic(&self, question: &Question<'_>, policy: &CachePolicy, sensitive: bool, now: Timestamp) -> Semantic {
+    async fn semantic(
+        &self,
+        question: &Question<'_>,
+        policy: &CachePolicy,
+        sensitive: bool,
+        now: Timestamp,
+    ) -> Semantic {
         let prompt = question.prompt;
         if let Some(reason) = self.semantic_bypass(prompt, policy, sensitive) {
             return Semantic::bypass(reason);
@@ -245,7 +259,8 @@ impl Cache {
 
     /// The least cosine of a semantic hit: the policy's, or the model card's; a caller may only tighten it.
     pub(super) fn floor(&self, policy: &CachePolicy, tightened: Option<f64>) -> f32 {
-        let base = policy.similarity_threshold.unwrap_or_else(|| f64::from(self.inner.embedder.calibrated_similarity()));
+        let base =
+            policy.similarity_threshold.unwrap_or_else(|| f64::from(self.inner.embedder.calibrated_similarity()));
         #[allow(clippy::cast_possible_truncation)]
         let floor = base.max(tightened.unwrap_or(0.0)) as f32;
         floor

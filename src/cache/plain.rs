@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::cache::Cache;
 use crate::cache::fill::{Keep, KeepError, limits};
 use crate::cache::lookup::plain_scope;
 use crate::cache::search::Query;
-use crate::cache::Cache;
 use crate::entry::{Answer, Entry, EntryKind};
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
@@ -153,6 +153,7 @@ impl Cache {
         let embedding = self.embedding_to_keep(&plain.prompt, policy, sensitive).await;
         let fingerprint = embedding.as_ref().and_then(|_| self.inner.embedder.fingerprint());
         let keep = Keep {
+            known: None,
             kind: EntryKind::Plain,
             cache: cache.clone(),
             tenant: scope.tenant,
@@ -217,7 +218,7 @@ impl Cache {
         attributes: Attributes,
     ) -> Result<usize, KeepError> {
         let mut deleted = 0;
-        for owner in self.owners(cache, tenant, policy) {
+        for owner in Self::owners(cache, tenant, policy) {
             let scope = StoreScope { cache: cache.clone(), tenant: Some(owner), kind: None };
             deleted += self.inner.store.remove_matching(scope, AttributeFilter::Contains(attributes.clone())).await?;
         }
@@ -230,13 +231,13 @@ impl Cache {
     /// When the store fails.
     pub async fn flush(&self, cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Result<usize, KeepError> {
         let mut deleted = 0;
-        for owner in self.owners(cache, tenant, policy) {
+        for owner in Self::owners(cache, tenant, policy) {
             deleted += self.inner.store.flush(cache, Some(owner)).await?;
         }
         Ok(deleted)
     }
 
-    fn owners(&self, cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Vec<TenantId> {
+    fn owners(cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Vec<TenantId> {
         let mut owners = vec![plain_scope(policy, tenant, cache).tenant, Self::owner(policy, tenant)];
         owners.dedup();
         owners

@@ -98,11 +98,10 @@ impl Cache {
     /// Judges one candidate; false when it and all behind it are too far.
     async fn consider(&self, query: &Query<'_>, candidate: &Candidate, found: &mut Found) -> bool {
         let Ok(Some(stored)) = self.inner.store.load(candidate.id).await else { return true };
-        let similarity =
-            if stored.entry.text == query.text { Similarity::ONE } else { candidate.similarity };
+        let similarity = if stored.entry.text == query.text { Similarity::ONE } else { candidate.similarity };
         let first = found.best.is_none();
         found.best = found.best.max(Some(similarity));
-        let verdict = self.verdict(query, &stored, similarity);
+        let verdict = Self::verdict(query, &stored, similarity);
         if query.explain {
             let guards = explain_guards(query, &stored);
             let label = verdict.as_ref().map_or_else(|reason| reason.as_str(), |_| "hit");
@@ -116,7 +115,7 @@ impl Cache {
         similarity.get() >= query.floor || query.explain && found.considered.len() < 8
     }
 
-    fn verdict(&self, query: &Query<'_>, stored: &Stored, similarity: Similarity) -> Result<Freshness, MissReason> {
+    fn verdict(query: &Query<'_>, stored: &Stored, similarity: Similarity) -> Result<Freshness, MissReason> {
         if similarity.get() < query.floor {
             return Err(MissReason::BelowThreshold);
         }

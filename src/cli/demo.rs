@@ -72,10 +72,8 @@ pub fn run(args: &DemoArgs) -> ExitCode {
 
 async fn play(args: &DemoArgs) -> Result<bool, String> {
     let tasks = Tasks::default();
-    let pace = Pace {
-        first_token: Duration::from_millis(args.first_token_ms),
-        tokens_per_second: args.tokens_per_second,
-    };
+    let pace =
+        Pace { first_token: Duration::from_millis(args.first_token_ms), tokens_per_second: args.tokens_per_second };
     let questions: Vec<Question> = rows(QUESTIONS)?;
     let answers: HashMap<String, String> = questions.iter().map(|q| (q.question.clone(), q.answer.clone())).collect();
     let provider = Provider::start(&tasks, pace, answers).await.map_err(|e| format!("the simulated provider: {e}"))?;
@@ -139,9 +137,7 @@ impl Client {
         let request = self.http.post(url).header("content-type", "application/json").header("cache-control", control);
         let asked = Instant::now();
         let response = request.body(body.to_string()).send().await.map_err(|e| e.to_string())?;
-        let header = |name: &str| {
-            response.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or("-").to_owned()
-        };
+        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or("-").to_owned();
         let (outcome, similarity) = (header("x-refrain-outcome"), header("x-refrain-similarity"));
         if !response.status().is_success() {
             return Err(format!("{prompt:?} was answered with {}", response.status()));
@@ -159,7 +155,14 @@ impl Client {
         if status.is_success() { Ok(()) } else { Err(format!("warming the FAQ was answered with {status}")) }
     }
 
-    async fn all(&self, cache: &str, prompts: &[String], control: &str, expected: &'static str, at_once: usize) -> Result<Vec<Row>, String> {
+    async fn all(
+        &self,
+        cache: &str,
+        prompts: &[String],
+        control: &str,
+        expected: &'static str,
+        at_once: usize,
+    ) -> Result<Vec<Row>, String> {
         let asks = prompts.iter().map(|prompt| self.ask(cache, prompt, control, expected));
         stream::iter(asks).buffered(at_once).collect::<Vec<_>>().await.into_iter().collect()
     }

@@ -95,12 +95,7 @@ fn list(models_dir: &Path) -> ExitCode {
     }
     let runtime = provision::runtime(models_dir);
     let path = runtime.path.map_or_else(|| "-".into(), |path| path.display().to_string());
-    say(&format!(
-        "\nONNX Runtime {} for {}: {}, {path}",
-        runtime.version,
-        runtime.platform,
-        runtime.status.as_str()
-    ));
+    say(&format!("\nONNX Runtime {} for {}: {}, {path}", runtime.version, runtime.platform, runtime.status.as_str()));
     ExitCode::SUCCESS
 }
 

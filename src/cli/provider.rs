@@ -71,10 +71,15 @@ impl Provider {
 
 async fn complete(State(desk): State<Arc<Desk>>, Json(request): Json<Value>) -> Response {
     let call = desk.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let question = request["messages"].as_array().and_then(|turns| turns.last()).map_or("", |turn| {
-        turn["content"].as_str().unwrap_or_default()
-    });
-    let answer = desk.answers.get(question).cloned().unwrap_or_else(|| format!("Our team answers this one in person: {question}"));
+    let question = request["messages"]
+        .as_array()
+        .and_then(|turns| turns.last())
+        .map_or("", |turn| turn["content"].as_str().unwrap_or_default());
+    let answer = desk
+        .answers
+        .get(question)
+        .cloned()
+        .unwrap_or_else(|| format!("Our team answers this one in person: {question}"));
     let (model, id) = (request["model"].clone(), format!("chatcmpl-demo-{call}"));
     let tokens: Vec<String> = answer.split_inclusive(' ').map(str::to_owned).collect();
     let usage = json!({
@@ -84,7 +89,7 @@ async fn complete(State(desk): State<Arc<Desk>>, Json(request): Json<Value>) -> 
     });
     let gap = Duration::from_secs(1) / desk.pace.tokens_per_second.max(1);
     if request["stream"] == json!(true) {
-        return events(desk.pace.first_token, gap, tokens, &id, &model);
+        return events(desk.pace.first_token, gap, &tokens, &id, &model);
     }
     sleep(desk.pace.first_token + gap * u32::try_from(tokens.len()).unwrap_or(u32::MAX)).await;
     let message = json!({"role": "assistant", "content": answer});
@@ -95,7 +100,7 @@ async fn complete(State(desk): State<Arc<Desk>>, Json(request): Json<Value>) -> 
     Json(body).into_response()
 }
 
-fn events(first: Duration, gap: Duration, tokens: Vec<String>, id: &str, model: &Value) -> Response {
+fn events(first: Duration, gap: Duration, tokens: &[String], id: &str, model: &Value) -> Response {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         let chunk = json!({

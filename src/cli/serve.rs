@@ -28,11 +28,8 @@ pub struct ServeArgs {
 
 /// Runs the service until SIGTERM or SIGINT.
 pub fn run(args: &ServeArgs, env: &BTreeMap<String, String>) -> ExitCode {
-    let overrides = Overrides {
-        file: args.config.clone(),
-        listen: args.listen.clone(),
-        data_dir: args.data_dir.clone(),
-    };
+    let overrides =
+        Overrides { file: args.config.clone(), listen: args.listen.clone(), data_dir: args.data_dir.clone() };
     let loaded = config::load(&overrides, env).and_then(|config| {
         let secrets = config::load_secrets(&config, env)?;
         telemetry::init(&config.log)?;

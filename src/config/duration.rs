@@ -46,7 +46,7 @@ pub fn parse_span(text: &str) -> Result<Duration, String> {
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let millis = self.0.as_millis();
-        if millis % 1000 == 0 {
+        if millis.is_multiple_of(1000) {
             serializer.collect_str(&format_args!("{}s", millis / 1000))
         } else {
             serializer.collect_str(&format_args!("{millis}ms"))

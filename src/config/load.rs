@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
+use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, Upstream};
+use crate::config::{Config, Log, Upstream};
 use crate::error::Invalid;
-use crate::telemetry;
 use crate::types::Dialect;
 
 /// Why the configuration cannot be used; names the field and what it accepts.
@@ -141,11 +141,11 @@ impl Config {
         for (id, file) in &self.caches {
             let named = |invalid: Invalid| {
                 let field = format!("caches.{id}.{}", snake(&invalid.field));
-                ConfigError::from(invalid.at(field))
+                ConfigError::new(&field, snake(&invalid.problem), snake(&invalid.accepted))
             };
             file.policy().validate().map_err(named)?;
         }
-        telemetry::filter(&self.log)?;
+        self.log.parsed_filter()?;
         load_secrets(self, env).map(drop)
     }
 
@@ -227,10 +227,17 @@ impl Config {
         }
         check_url(&field("base_url"), &upstream.base_url)?;
         if !upstream.base_url.trim_end_matches('/').ends_with("/v1") {
-            return Err(ConfigError::new(&field("base_url"), format!("{:?}", upstream.base_url), "a URL that ends in /v1"));
+            return Err(ConfigError::new(
+                &field("base_url"),
+                format!("{:?}", upstream.base_url),
+                "a URL that ends in /v1",
+            ));
         }
-        let spans =
-            [("connect_timeout", upstream.connect_timeout), ("first_byte_timeout", upstream.first_byte_timeout), ("idle_timeout", upstream.idle_timeout)];
+        let spans = [
+            ("connect_timeout", upstream.connect_timeout),
+            ("first_byte_timeout", upstream.first_byte_timeout),
+            ("idle_timeout", upstream.idle_timeout),
+        ];
         match spans.iter().find(|(_, span)| span.0.is_zero()) {
             Some((name, _)) => Err(ConfigError::new(&field(name), "is zero", "a duration above 0")),
             None => Ok(()),
@@ -246,6 +253,19 @@ fn check_url(field: &str, text: &str) -> Result<(), ConfigError> {
         return Ok(());
     }
     Err(wrong(format!("{:?}", url.host_str().unwrap_or(text))))
+}
+
+impl Log {
+    /// The filter as tracing takes it.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn parsed_filter(&self) -> Result<EnvFilter, ConfigError> {
+        EnvFilter::try_new(&self.filter).map_err(|error| {
+            let accepted = "a tracing filter, e.g. \"info\" or \"refrain=debug\"";
+            ConfigError::new("log.filter", format!("{:?}: {error}", self.filter), accepted)
+        })
+    }
 }
 
 /// `maxTtl` as the file spells it: `max_ttl`.
@@ -286,7 +306,11 @@ pub fn load_secrets(config: &Config, env: &BTreeMap<String, String>) -> Result<S
         let Some(name) = variable else { return Ok(None) };
         match env.get(name).map(|key| key.trim()) {
             Some(key) if !key.is_empty() => Ok(Some(key.to_owned())),
-            _ => Err(ConfigError::new(&field, format!("the environment variable {name} is not set"), "a variable that holds a key")),
+            _ => Err(ConfigError::new(
+                &field,
+                format!("the environment variable {name} is not set"),
+                "a variable that holds a key",
+            )),
         }
     };
     let admin_key = read("auth.admin_key_env".into(), &config.auth.admin_key_env)?;

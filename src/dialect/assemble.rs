@@ -16,8 +16,8 @@ use crate::entry::{Answer, TokenUsage};
 mod keep;
 mod merge;
 
-use keep::{count_usage, is_error, keep, names_error};
 pub use keep::{NotKept, complete, looks_like_event_stream};
+use keep::{count_usage, is_error, keep, names_error};
 use merge::{Choice, Collected};
 
 /// More choices than any provider gives; a stream with more is not an answer.

@@ -128,7 +128,8 @@ fn print_number(text: &str, out: &mut Vec<u8>) {
         return;
     }
     // The reader bounds exponents, so nothing here comes near the ends of i64.
-    let power = exponent.parse::<i64>().unwrap_or(0) - signed(fraction.len()) + signed(leading.len() - significant.len());
+    let power =
+        exponent.parse::<i64>().unwrap_or(0) - signed(fraction.len()) + signed(leading.len() - significant.len());
     out.extend_from_slice(sign.as_bytes());
     out.extend_from_slice(significant.as_bytes());
     if power >= 0 && signed(significant.len()) + power <= PLAIN_DIGITS {
@@ -263,7 +264,9 @@ mod tests {
         out.push('"');
         for character in text.chars() {
             if dice() & 1 == 0 || matches!(character, '"' | '\\' | '\0'..'\u{20}') {
-                character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04X}")));
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04X}"));
+                }
             } else {
                 out.push(character);
             }

@@ -288,9 +288,38 @@ mod tests {
     #[test]
     fn what_is_not_json_is_refused_without_a_panic() {
         let bad = [
-            "", " ", "{", "}", "[", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "'a'", "\"a", "\"\\x\"", "\"\\u12\"",
-            "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\"", "01", "1.", ".5", "+1", "-", "1e", "1e+", "NaN", "nul", "true1",
-            "1 2", "[1 2]", "\"\u{1}\"", "\u{feff}{}", "1e1234567890",
+            "",
+            " ",
+            "{",
+            "}",
+            "[",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "'a'",
+            "\"a",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\ud800\"",
+            "\"\\udc00\"",
+            "\"\\ud800\\u0041\"",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "-",
+            "1e",
+            "1e+",
+            "NaN",
+            "nul",
+            "true1",
+            "1 2",
+            "[1 2]",
+            "\"\u{1}\"",
+            "\u{feff}{}",
+            "1e1234567890",
         ];
         for text in bad {
             assert!(read(text.as_bytes()).is_err(), "{text:?} was read");
@@ -307,7 +336,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_every_digit() {
-        let text = r#"[12345678901234567890123,1e-400,-0.10,1E+2]"#;
+        let text = r"[12345678901234567890123,1e-400,-0.10,1E+2]";
         let mut out = Vec::new();
         read(text.as_bytes()).unwrap().print(&mut out);
         assert_eq!(String::from_utf8(out).unwrap(), text);
@@ -345,8 +374,8 @@ mod tests {
         fn two_readers_agree_on_what_is_json(text in r#"[\[\]{}:,"\\u0-9a-eE+.\- tlrsnfd\n]{0,24}"#) {
             let other = serde_json::from_str::<serde_json::Value>(&text);
             match (read(text.as_bytes()), other) {
-                (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
-                (Err(Unreadable("a member name twice" | "a number out of range")), Ok(_)) => {}
+                (Err(_), Err(_))
+                | (Ok(_) | Err(Unreadable("a member name twice" | "a number out of range")), Ok(_)) => {}
                 (Ok(_), Err(error)) if error.to_string().contains("number out of range") => {}
                 (ours, theirs) => prop_assert!(false, "{:?}: {:?} against {:?}", text, ours, theirs),
             }

@@ -83,6 +83,7 @@ fn drop_annotations(request: &mut Object<'_>) {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it is given out again")]
 fn elements_mut<'v, 'a>(value: Option<&'v mut Value<'a>>) -> &'v mut [Value<'a>] {
     if let Some(Value::Array(elements)) = value { elements } else { &mut [] }
 }
@@ -136,9 +137,8 @@ impl<'v, 'a> Turn<'v, 'a> {
 
 /// A text part that says no more than a plain string would.
 fn is_bare_text(part: &Value<'_>) -> bool {
-    part.as_object().is_some_and(|part| {
-        part.get("type").and_then(Value::as_str) == Some("text") && part.iter().count() == 2
-    })
+    part.as_object()
+        .is_some_and(|part| part.get("type").and_then(Value::as_str) == Some("text") && part.iter().count() == 2)
 }
 
 fn normal(text: &str) -> String {

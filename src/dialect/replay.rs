@@ -188,7 +188,13 @@ impl Frames {
                 _ => print_member(name, value, &mut first),
             }
         }
-        Self { out: Vec::with_capacity(replay.answer.body.len() * 2 + 1024), ends: Vec::new(), opening, first, include_usage }
+        Self {
+            out: Vec::with_capacity(replay.answer.body.len() * 2 + 1024),
+            ends: Vec::new(),
+            opening,
+            first,
+            include_usage,
+        }
     }
 
     /// The role, what the message has beside its text (reasoning comes before the text in a live stream too), the text.
@@ -201,8 +207,11 @@ impl Frames {
             print_string(role, out);
             out.extend_from_slice(b",\"content\":\"\"");
         });
-        let others: Object<'_> =
-            message.iter().filter(|(name, value)| !matches!(name.as_ref(), "role" | "content") && !value.is_null()).cloned().collect();
+        let others: Object<'_> = message
+            .iter()
+            .filter(|(name, value)| !matches!(name.as_ref(), "role" | "content") && !value.is_null())
+            .cloned()
+            .collect();
         if others.iter().next().is_some() {
             self.delta(index, |out| {
                 let start = out.len();

@@ -221,5 +221,4 @@ mod tests {
         assert_eq!(english().check(&"a".repeat(10 << 20)), Err(BypassReason::TooLong));
         assert!(start.elapsed().as_secs() < 5);
     }
-
 }

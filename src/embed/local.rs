@@ -72,7 +72,8 @@ impl Local {
             report(&slot, made);
             let _ = done.send(());
         });
-        let loader = loader.map_err(|error| report(&outcome, Err(format!("no thread to load the model: {error}")))).ok();
+        let loader =
+            loader.map_err(|error| report(&outcome, Err(format!("no thread to load the model: {error}")))).ok();
         if tokio::time::timeout(READY_WITHIN, finished).await.is_err() {
             tracing::warn!("the embedding model is still loading: exact matches only until it is ready");
         }
@@ -156,12 +157,11 @@ fn report(slot: &OnceLock<Result<Ready, String>>, made: Result<Ready, String>) {
 fn ready(plan: &Plan) -> Result<Ready, String> {
     let library = library(plan)?;
     let model = plan.source.load()?;
-    match &plan.prober {
-        Some(prober) => {
-            let said = probe(prober, &library, PROBE_WITHIN)?;
-            tracing::debug!(library = %library.display(), said, "the library loads");
-        }
-        None => tracing::warn!("no refrain executable to try the runtime library with: it is loaded untried"),
+    if let Some(prober) = &plan.prober {
+        let said = probe(prober, &library, PROBE_WITHIN)?;
+        tracing::debug!(library = %library.display(), said, "the library loads");
+    } else {
+        tracing::warn!("no refrain executable to try the runtime library with: it is loaded untried");
     }
     let manifest = model.manifest.clone();
     let tokenizer = &model.tokenizer.tokenizer_file;

@@ -153,7 +153,8 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|e| FileProblem::unreadable(&path, "a manifest", &e))?;
         let problem = |found: String| FileProblem { path: path.clone(), expected: "a manifest".into(), found };
-        let manifest: Self = toml::from_str(&text).map_err(|error| problem(error.to_string().trim().replace('\n', " ")))?;
+        let manifest: Self =
+            toml::from_str(&text).map_err(|error| problem(error.to_string().trim().replace('\n', " ")))?;
         manifest.check().map_err(problem)?;
         Ok(manifest)
     }

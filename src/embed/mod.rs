@@ -63,7 +63,9 @@ pub enum StartError {
         known: Vec<String>,
     },
     /// A model of the hub, in a build without it.
-    #[error("embedder.model: {name:?} comes from a model hub; build with `--features hub`, or name a folder with its files")]
+    #[error(
+        "embedder.model: {name:?} comes from a model hub; build with `--features hub`, or name a folder with its files"
+    )]
     NeedsHub {
         /// The name that was given.
         name: String,
@@ -255,7 +257,9 @@ fn threads(configured: usize) -> usize {
 /// An unknown name, a build without the hub, or what the hub said.
 pub fn fetch_model(name: &str, models_dir: Option<&Path>) -> Result<(), String> {
     match source(name, &provision::models_dir(models_dir)).map_err(|error| error.to_string())? {
-        Source::Folder(folder) => Err(format!("{name:?} is the folder {}: there is nothing to fetch", folder.display())),
+        Source::Folder(folder) => {
+            Err(format!("{name:?} is the folder {}: there is nothing to fetch", folder.display()))
+        }
         #[cfg(feature = "hub")]
         Source::Hub(model) => hub::fetch(&model),
     }

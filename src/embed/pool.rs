@@ -363,10 +363,11 @@ mod tests {
     }
 
     async fn ask(pool: &Pool, text: &str, millis: u64) -> Answer {
-        pool.embed(*blake3::hash(text.as_bytes()).as_bytes(), text, Instant::now() + Duration::from_millis(millis)).await
+        pool.embed(*blake3::hash(text.as_bytes()).as_bytes(), text, Instant::now() + Duration::from_millis(millis))
+            .await
     }
 
-    const PATIENT: Duration = Duration::from_secs(60);
+    const PATIENT: Duration = Duration::from_mins(1);
 
     #[tokio::test]
     async fn a_vector_comes_back_at_unit_length() {

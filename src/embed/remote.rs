@@ -68,11 +68,7 @@ impl Remote {
     ///
     /// # Errors
     /// When no HTTP client can be made (no root certificates, say).
-    pub async fn start(
-        remote: &config::Remote,
-        key: Option<&str>,
-        config: &config::Embedder,
-    ) -> Result<Self, String> {
+    pub async fn start(remote: &config::Remote, key: Option<&str>, config: &config::Embedder) -> Result<Self, String> {
         // Fails only when one is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()

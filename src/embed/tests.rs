@@ -134,17 +134,14 @@ async fn remote(vector: fn(usize) -> Option<&'static str>) -> (SocketAddr, Arc<A
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Router::new().route("/v1/embeddings", post(answer));
+    #[allow(clippy::disallowed_methods, reason = "it ends with the test")]
     tokio::spawn(async move { axum::serve(listener, router).await });
     (address, calls)
 }
 
 fn at(address: SocketAddr) -> config::Embedder {
     config::Embedder {
-        remote: Some(config::Remote {
-            base_url: format!("http://{address}/v1"),
-            model: "m".into(),
-            api_key_env: None,
-        }),
+        remote: Some(config::Remote { base_url: format!("http://{address}/v1"), model: "m".into(), api_key_env: None }),
         deadline: Span::seconds(5),
         ..config::Embedder::default()
     }

@@ -4,6 +4,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Invalid};
@@ -27,7 +28,22 @@ pub async fn read(body: Body, limit: u64) -> Result<Bytes, Error> {
 /// `UnsupportedMediaType`, or `BadRequest` that says what is wrong with the JSON.
 pub async fn read_json<T: DeserializeOwned>(headers: &HeaderMap, body: Body, limit: u64) -> Result<T, Error> {
     let bytes = read_json_bytes(headers, body, limit).await?;
-    serde_json::from_slice(&bytes).map_err(|error| Invalid::new("body", error.to_string(), "a JSON object").into())
+    parse(&bytes)
+}
+
+/// Parses the JSON body of one of Refrain's own routes.
+///
+/// # Errors
+/// Names the field that is wrong.
+pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { "body".to_owned() } else { path };
+        Invalid::new(field, error.into_inner().to_string(), "a JSON object of this route's fields")
+    })?;
+    json.end().map_err(|error| Invalid::new("body", error.to_string(), "one JSON object"))?;
+    Ok(parsed)
 }
 
 /// The same, unparsed.
@@ -38,7 +54,9 @@ pub async fn read_json_bytes(headers: &HeaderMap, body: Body, limit: u64) -> Res
     let kind = headers.get(header::CONTENT_TYPE).map_or("application/json", |value| value.to_str().unwrap_or(""));
     let essence = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if essence != "application/json" && !essence.ends_with("+json") {
-        return Err(Error::UnsupportedMediaType(format!("content-type {kind:?} is not accepted; send application/json")));
+        return Err(Error::UnsupportedMediaType(format!(
+            "content-type {kind:?} is not accepted; send application/json"
+        )));
     }
     read(body, limit).await
 }

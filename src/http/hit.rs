@@ -37,11 +37,12 @@ pub fn json_body(hit: &Hit, requested_model: &str, now: Timestamp) -> Result<Byt
 fn stream_body(hit: &Hit, prompt: &Prompt, now: Timestamp) -> Result<Bytes, Error> {
     let answer = completion(hit, &prompt.model)?;
     let replay = Replay { answer: &answer, id: completion_id(), created: now.seconds() };
-    let frames = replay
-        .event_stream(prompt.include_usage)
-        .map_err(|e| Error::Internal(format!("stored answer: {e}")))?;
+    let frames =
+        replay.event_stream(prompt.include_usage).map_err(|e| Error::Internal(format!("stored answer: {e}")))?;
     let mut all = BytesMut::with_capacity(frames.iter().map(Bytes::len).sum());
-    frames.iter().for_each(|frame| all.extend_from_slice(frame));
+    for frame in &frames {
+        all.extend_from_slice(frame);
+    }
     Ok(all.freeze())
 }
 

@@ -10,7 +10,6 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -72,16 +71,12 @@ pub async fn lookup(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
-    let asked: LookupBody<'_> = parse(&bytes)?;
+    let asked: LookupBody<'_> = body::parse(&bytes)?;
     threshold(asked.similarity_threshold)?;
     let mut found = understand(&app, &cache, &headers, asked.request, asked.dialect, asked.attributes)?;
     found.directives.threshold = tightest(found.directives.threshold, asked.similarity_threshold);
-    let question = Question {
-        prompt: &found.prompt,
-        scope: found.scope,
-        directives: &found.directives,
-        explain: asked.explain,
-    };
+    let question =
+        Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: asked.explain };
     let decided = app.cache.lookup(question, &found.policy).await;
     answer(&app, &cache, &found.prompt, &decided, asked.explain).map_err(Problem)
 }
@@ -162,12 +157,13 @@ pub async fn store(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
-    let told: StoreBody<'_> = parse(&bytes)?;
+    let told: StoreBody<'_> = body::parse(&bytes)?;
     let lifetime = told.ttl_millis.map(ttl_millis).transpose()?;
     let mut found = understand(&app, &cache, &headers, told.request, told.dialect, told.attributes)?;
     // A store is a fill whose answer is here already: planned like one, by the same code.
     found.directives.no_cache = true;
-    let question = Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: false };
+    let question =
+        Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: false };
     let keep = match app.cache.lookup(question, &found.policy).await {
         Lookup::Forward(forward) => forward.keep.ok_or(forward.reason),
         Lookup::Hit(_) => Err("no-cache"),
@@ -184,7 +180,8 @@ pub async fn store(
 
 async fn commit(app: &App, keep: Keep, response: &[u8]) -> Result<crate::types::EntryId, Problem> {
     let answer = assemble::complete(response, Some("application/json"), keep.max_answer_bytes(), keep.json_mode());
-    let answer = answer.map_err(|why: NotKept| unprocessable("response", format!("may not be kept: {}", why.as_str())))?;
+    let answer =
+        answer.map_err(|why: NotKept| unprocessable("response", format!("may not be kept: {}", why.as_str())))?;
     app.cache.commit(keep, answer).await.map_err(|error| Problem(kept_error(&error)))
 }
 
@@ -202,10 +199,6 @@ pub fn kept_error(error: &KeepError) -> Error {
 fn unprocessable(field: &str, problem: String) -> Problem {
     let accepted = "a complete text answer to a request whose answer the cache's policy keeps";
     Problem(Error::Unprocessable(Invalid::new(field, problem, accepted)))
-}
-
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a Bytes) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|error| Invalid::new("body", error.to_string(), "a JSON object").into())
 }
 
 fn threshold(value: Option<f64>) -> Result<(), Error> {
@@ -241,7 +234,8 @@ fn understand(
         return Err(Invalid::new("dialect", "is not supported by this version", "\"openai\"").into());
     }
     let id: CacheId = cache.parse()?;
-    let policy = app.cache.policies().get(&id).ok_or_else(|| Error::NotFound(format!("there is no cache {cache:?}")))?;
+    let policy =
+        app.cache.policies().get(&id).ok_or_else(|| Error::NotFound(format!("there is no cache {cache:?}")))?;
     let prompt = openai_chat::parse(request.get().as_bytes())
         .map_err(|why| Invalid::new("request", why.to_string(), "a chat completions request body"))?;
     let mut directives = Directives::parse(headers)?;

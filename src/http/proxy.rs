@@ -91,9 +91,11 @@ impl Call {
         let unknown = || Error::NotFound(format!("there is no cache {:?}", cache.as_str()));
         let policy = app.cache.policies().get(&cache).ok_or_else(unknown)?;
         let anthropic = parts.headers.contains_key("anthropic-version");
-        let upstream = app.upstreams.for_path(path, anthropic).cloned().ok_or_else(|| {
-            Error::NotFound(format!("no upstream is configured for /v1/{path}"))
-        })?;
+        let upstream = app
+            .upstreams
+            .for_path(path, anthropic)
+            .cloned()
+            .ok_or_else(|| Error::NotFound(format!("no upstream is configured for /v1/{path}")))?;
         let body = body::read(body, app.config.server.max_body_bytes).await?;
         let query = parts.uri.query().map(str::to_owned);
         Ok(Self {
@@ -144,7 +146,8 @@ impl Call {
             return self.relay(Outcome::Bypass, BypassReason::Unreadable.as_str()).await;
         };
         for round in 0..=ROUNDS {
-            let question = Question { prompt: &prompt, scope: self.scope(), directives: &self.directives, explain: false };
+            let question =
+                Question { prompt: &prompt, scope: self.scope(), directives: &self.directives, explain: false };
             let forward = match self.app.cache.lookup(question, &self.policy).await {
                 Lookup::Hit(hit) => match self.answer(&hit, &prompt) {
                     Ok(response) => return Ok(response),
@@ -165,6 +168,8 @@ impl Call {
             }
             let join = if round < ROUNDS { self.join(&forward, &prompt) } else { Join::alone() };
             match join {
+                // Another's fill ended between this lookup and this lead.
+                Join::Lead(..) if round < ROUNDS && self.overtaken(&forward) => {}
                 Join::Lead(lead, own) => return self.fill(*forward, &prompt, lead, own).await,
                 Join::Follow(subscription) => {
                     if let Some(response) = self.follow(&forward, &prompt, subscription).await {
@@ -215,8 +220,19 @@ impl Call {
         }
     }
 
+    fn overtaken(&self, forward: &Forward) -> bool {
+        let keep = forward.keep.as_ref().filter(|_| !self.directives.no_cache);
+        keep.is_some_and(|keep| self.app.cache.overtaken(keep))
+    }
+
     /// Leads: calls upstream in a task of its own, answers with what comes.
-    async fn fill(&self, mut forward: Forward, prompt: &Prompt, lead: Lead, own: Subscription) -> Result<Response, Error> {
+    async fn fill(
+        &self,
+        mut forward: Forward,
+        prompt: &Prompt,
+        lead: Lead,
+        own: Subscription,
+    ) -> Result<Response, Error> {
         let keep = forward.keep.take();
         let stored = keep.is_some();
         let head = self.set_out(lead, keep, true).await?;
@@ -226,7 +242,7 @@ impl Call {
             ..CacheStatus::forwarded(forward.outcome, self.directives.no_cache, forward.reason)
         };
         let decided = Decided { forward: &forward, model: &prompt.model, status, collapsed: false };
-        Ok(self.relayed(&head, own, decided))
+        Ok(self.relayed(&head, own, &decided))
     }
 
     /// Follows: hears another's answer, if it begins in time; `None` when that came to nothing.
@@ -241,7 +257,7 @@ impl Call {
             ..CacheStatus::forwarded(forward.outcome, false, forward.reason)
         };
         let decided = Decided { forward, model: &prompt.model, status, collapsed: true };
-        Some(self.relayed(&head, subscription, decided))
+        Some(self.relayed(&head, subscription, &decided))
     }
 
     /// Waits until a fill in another transport is over; the next lookup sees what it kept.
@@ -276,7 +292,7 @@ impl Call {
             fwd_status: Some(head.status.as_u16()),
             ..CacheStatus::forwarded(outcome, self.directives.no_cache, reason)
         };
-        Ok(self.relayed(&head, own, Decided { forward: &forward, model: "", status, collapsed: false }))
+        Ok(self.relayed(&head, own, &Decided { forward: &forward, model: "", status, collapsed: false }))
     }
 
     /// Sends the request from a task of its own and waits for the answer's head. When the caller leaves, this future
@@ -291,7 +307,12 @@ impl Call {
             upstream: self.upstream.clone(),
             method: self.method.clone(),
             path: self.path_and_query(),
-            headers: forwarded(&self.headers, self.upstream.key.as_ref(), self.app.access.has_keys()),
+            headers: forwarded(
+                &self.headers,
+                self.upstream.key.as_ref(),
+                self.app.access.has_keys(),
+                self.app.config.auth.pass_through,
+            ),
             body: self.body.clone(),
             keep,
             counts_tokens,
@@ -307,7 +328,7 @@ impl Call {
     }
 
     /// Upstream's answer with Refrain's headers on it.
-    fn relayed(&self, head: &Head, subscription: Subscription, decided: Decided<'_>) -> Response {
+    fn relayed(&self, head: &Head, subscription: Subscription, decided: &Decided<'_>) -> Response {
         let forward = decided.forward;
         let pieces = stream::unfold(subscription.pieces, |mut pieces| async move {
             pieces.recv().await.map(|piece| (piece, pieces))

@@ -218,4 +218,3 @@ impl Tail {
         self.0.is_empty() || ends.iter().any(|end| self.0.ends_with(end))
     }
 }
-

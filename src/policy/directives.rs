@@ -105,16 +105,16 @@ fn text_of<'a>(name: &str, value: &'a http::HeaderValue) -> Result<&'a str, Inva
 fn seconds(field: &str, value: Option<&str>) -> Result<u64, Invalid> {
     let text = value.unwrap_or_default().trim();
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    text.parse().ok().filter(|_| digits).filter(|s| *s <= i64::MAX as u64).ok_or_else(|| {
+    text.parse().ok().filter(|_| digits).filter(|s| i64::try_from(*s).is_ok()).ok_or_else(|| {
         Invalid::new(field, format!("{:?} is not a number of seconds", clip(text)), "0 or a positive whole number")
     })
 }
 
 fn threshold(field: &str, value: &str) -> Result<f64, Invalid> {
     let number: Option<f64> = value.trim().parse().ok();
-    number.filter(|n| (0.0..=1.0).contains(n)).ok_or_else(|| {
-        Invalid::new(field, format!("{:?} is not a similarity", clip(value)), "a number from 0 to 1")
-    })
+    number
+        .filter(|n| (0.0..=1.0).contains(n))
+        .ok_or_else(|| Invalid::new(field, format!("{:?} is not a similarity", clip(value)), "a number from 0 to 1"))
 }
 
 /// `doc=handbook,rev=7`; values may be quoted to hold a comma.

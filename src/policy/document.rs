@@ -84,7 +84,8 @@ fn from_object(fields: Map<String, Value>) -> Result<CachePolicy, Invalid> {
 }
 
 fn known_names(prefix: &str, fields: &Map<String, Value>, default: &Value) -> Result<(), Invalid> {
-    let known = || default.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>().join(", ")).unwrap_or_default();
+    let known =
+        || default.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>().join(", ")).unwrap_or_default();
     for name in fields.keys() {
         if default.get(name).is_none() {
             let problem = if WITHOUT_EFFECT.contains(&name.as_str()) {
@@ -104,7 +105,8 @@ fn one_field(name: &str, value: &Value) -> Result<(), Invalid> {
         for (guard, setting) in guards {
             let alone = Value::Object(Map::from_iter([(guard.clone(), setting.clone())]));
             serde_json::from_value::<crate::settings::Guards>(alone).map_err(|error| {
-                let accepted = if guard == "time" { "\"bypass\", \"off\" or a ttl in seconds" } else { "true or false" };
+                let accepted =
+                    if guard == "time" { "\"bypass\", \"off\" or a ttl in seconds" } else { "true or false" };
                 Invalid::new(format!("guards.{guard}"), error.to_string(), accepted)
             })?;
         }

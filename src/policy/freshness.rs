@@ -18,7 +18,7 @@ pub enum Freshness {
 }
 
 /// How long expired entries are kept for callers that accept them.
-pub const GRACE: Duration = Duration::from_secs(60);
+pub const GRACE: Duration = Duration::from_mins(1);
 
 /// Judges an entry that was stored at `stored_at` and expires at `expires_at`: at that very moment it is expired.
 pub fn judge(stored_at: Timestamp, expires_at: Timestamp, directives: &Directives, now: Timestamp) -> Freshness {

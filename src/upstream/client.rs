@@ -64,7 +64,7 @@ impl Upstream {
             .connect_timeout(config.connect_timeout.0)
             .tcp_nodelay(true)
             .tcp_keepalive(Duration::from_secs(30))
-            .pool_idle_timeout(Duration::from_secs(60));
+            .pool_idle_timeout(Duration::from_mins(1));
         if config.http2_prior_knowledge {
             builder = builder.http2_prior_knowledge();
         }
@@ -109,21 +109,19 @@ impl Upstream {
             Ok(Err(error)) => {
                 Err(UpstreamError::Unreachable { upstream: self.name.clone(), cause: chain(&error.without_url()) })
             }
-            Err(_) => {
-                Err(UpstreamError::FirstByteTimeout { upstream: self.name.clone(), limit: self.first_byte })
-            }
+            Err(_) => Err(UpstreamError::FirstByteTimeout { upstream: self.name.clone(), limit: self.first_byte }),
         }
     }
 }
-
 
 fn provider_key(config: &config::Upstream, key: &str) -> Result<ProviderKey, String> {
     let (name, text) = match config.dialect {
         Dialect::OpenAi => (header::AUTHORIZATION, format!("Bearer {key}")),
         Dialect::Anthropic => (header::HeaderName::from_static("x-api-key"), key.to_owned()),
     };
-    let mut value: http::HeaderValue =
-        text.parse().map_err(|_| format!("upstream {:?}: its key has characters that no header can carry", config.name))?;
+    let mut value: http::HeaderValue = text
+        .parse()
+        .map_err(|_| format!("upstream {:?}: its key has characters that no header can carry", config.name))?;
     value.set_sensitive(true);
     Ok(ProviderKey { header: name, value })
 }

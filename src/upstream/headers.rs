@@ -37,8 +37,9 @@ pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
 /// The request headers that go upstream: end-to-end ones, without Refrain's own, and with the provider's credential.
 ///
 /// `key` is the server's own provider key. With `refrain_keys` the caller's `Authorization` and `x-api-key` were meant
-/// for Refrain and stay here; its provider key, if any, came in `x-refrain-upstream-authorization`.
-pub fn forwarded(headers: &HeaderMap, key: Option<&ProviderKey>, refrain_keys: bool) -> HeaderMap {
+/// for Refrain and stay here; with `pass_through` its provider key may have come in `x-refrain-upstream-authorization`,
+/// and goes before the server's own.
+pub fn forwarded(headers: &HeaderMap, key: Option<&ProviderKey>, refrain_keys: bool, pass_through: bool) -> HeaderMap {
     let mut kept = end_to_end(headers);
     let passed_through = headers.get(UPSTREAM_AUTHORIZATION).cloned();
     let ours: Vec<HeaderName> = kept.keys().filter(|name| name.as_str().starts_with("x-refrain-")).cloned().collect();
@@ -52,10 +53,14 @@ pub fn forwarded(headers: &HeaderMap, key: Option<&ProviderKey>, refrain_keys: b
         kept.remove(header::AUTHORIZATION);
         kept.remove("x-api-key");
     }
-    if let Some(key) = key {
-        kept.insert(key.header.clone(), key.value.clone());
-    } else if refrain_keys && let Some(value) = passed_through {
-        kept.insert(header::AUTHORIZATION, value);
+    match (passed_through.filter(|_| refrain_keys && pass_through), key) {
+        (Some(value), _) => {
+            kept.insert(header::AUTHORIZATION, value);
+        }
+        (None, Some(key)) => {
+            kept.insert(key.header.clone(), key.value.clone());
+        }
+        (None, None) => {}
     }
     kept
 }
@@ -99,7 +104,7 @@ mod tests {
     fn the_servers_key_replaces_the_callers() {
         let came = headers(&[("authorization", "Bearer mine"), ("x-api-key", "mine"), ("x-refrain-ttl", "5")]);
         let key = ProviderKey { header: header::AUTHORIZATION, value: "Bearer server".parse().unwrap() };
-        let sent = forwarded(&came, Some(&key), false);
+        let sent = forwarded(&came, Some(&key), false, false);
         assert_eq!(sent.get("authorization").unwrap(), "Bearer server");
         assert_eq!(sent.len(), 1);
     }
@@ -107,15 +112,19 @@ mod tests {
     #[test]
     fn a_refrain_key_never_reaches_a_provider() {
         let came = headers(&[("authorization", "Bearer refrain"), (UPSTREAM_AUTHORIZATION, "Bearer provider")]);
-        assert_eq!(forwarded(&came, None, true).get("authorization").unwrap(), "Bearer provider");
+        assert_eq!(forwarded(&came, None, true, true).get("authorization").unwrap(), "Bearer provider");
+        let own = ProviderKey { header: header::AUTHORIZATION, value: "Bearer server".parse().unwrap() };
+        assert_eq!(forwarded(&came, Some(&own), true, true).get("authorization").unwrap(), "Bearer provider");
+        assert_eq!(forwarded(&came, Some(&own), true, false).get("authorization").unwrap(), "Bearer server");
+        assert!(forwarded(&came, None, true, false).is_empty());
         let without = headers(&[("authorization", "Bearer refrain")]);
-        assert!(forwarded(&without, None, true).is_empty());
+        assert!(forwarded(&without, None, true, true).is_empty());
     }
 
     #[test]
     fn the_callers_key_passes_through_when_nobody_holds_another() {
         let came = headers(&[("authorization", "Bearer caller"), ("host", "refrain"), ("content-length", "3")]);
-        let sent = forwarded(&came, None, false);
+        let sent = forwarded(&came, None, false, false);
         assert_eq!(sent.get("authorization").unwrap(), "Bearer caller");
         assert_eq!(sent.len(), 1);
     }

@@ -49,7 +49,7 @@ async fn an_odd_body_is_the_providers_to_judge() {
         r#"{"model":"alpha-small"}"#,
         r#"{"model":7,"messages":"Hi"}"#,
         r#"{"model":"alpha-small","model":"beta","messages":[{"role":"user","content":"Hi"}]}"#,
-        r#"[1, 2, 3]"#,
+        r"[1, 2, 3]",
         "null",
         "",
         "{",
@@ -74,7 +74,9 @@ async fn deep_nesting_and_broken_text_are_forwarded() {
     assert_eq!(refrain.send_raw_json("/v1/chat/completions", &deep).await.outcome(), "bypass");
     let lone = r#"{"model":"alpha-small","messages":[{"role":"user","content":"\ud83d"}]}"#;
     assert_eq!(refrain.send_raw_json("/v1/chat/completions", lone).await.status, 200);
-    let broken = [b"{\"model\":\"alpha-small\",\"messages\":[{\"role\":\"user\",\"content\":\"".as_slice(), b"\xff\xfe\"}]}"].concat();
+    let broken =
+        [b"{\"model\":\"alpha-small\",\"messages\":[{\"role\":\"user\",\"content\":\"".as_slice(), b"\xff\xfe\"}]}"]
+            .concat();
     let answer = refrain.send_bytes("/v1/chat/completions", &broken).await;
     assert_eq!((answer.status, answer.outcome()), (200, "bypass"));
     assert_eq!(provider.seen().last().unwrap().body, broken);
@@ -85,7 +87,8 @@ async fn a_large_body_passes_and_one_past_the_limit_is_named() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "[server]\nlisten = \"127.0.0.1:0\"\nmax_body_bytes = 6000000").await;
     let image = format!("data:image/png;base64,{}", "A".repeat(5_000_000));
-    let big = parts(json!([{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": image}}]));
+    let big =
+        parts(json!([{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": image}}]));
     assert_eq!(refrain.chat(&big).await.status, 200);
     assert_eq!(refrain.chat(&big).await.outcome(), "hit");
     let bigger = parts(json!("A".repeat(6_100_000)));

@@ -8,7 +8,10 @@ use crate::support::{Provider, Refrain, ask, wait_until};
 
 fn store_file(refrain: &Refrain) -> PathBuf {
     let files = std::fs::read_dir(refrain.folder().join("data")).unwrap().flatten().map(|file| file.path());
-    files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "redb")).expect("the store's file")
+    files
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|extension| extension == "redb"))
+        .expect("the store's file")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,7 +40,8 @@ async fn an_acknowledged_entry_survives_kill_nine() {
     let mut refrain = Refrain::start(&provider, "").await;
     for round in 0..5 {
         for number in 0..10 {
-            let body = json!({"prompt": format!("Define word {round} {number}."), "response": format!("{round}/{number}")});
+            let body =
+                json!({"prompt": format!("Define word {round} {number}."), "response": format!("{round}/{number}")});
             assert_eq!(refrain.post("/v1/caches/default/entries", &body).await.status, 201);
         }
         refrain.kill();

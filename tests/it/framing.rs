@@ -33,11 +33,8 @@ async fn relayed(refrain: &Refrain, provider: &Provider, name: &str, reads: &[&[
 async fn characters_cut_by_reads_arrive_whole_and_are_kept_whole() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
-    let stream = format!(
-        "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n",
-        plain_chunk("北🙂é", None),
-        plain_chunk("", Some("stop"))
-    );
+    let stream =
+        format!("data: {}\n\ndata: {}\n\ndata: [DONE]\n\n", plain_chunk("北🙂é", None), plain_chunk("", Some("stop")));
     let bytes = stream.as_bytes();
     let at = stream.find('北').unwrap();
     let cut = [&bytes[..=at], &bytes[at + 1..at + 5], &bytes[at + 5..at + 8], &bytes[at + 8..]];
@@ -110,7 +107,8 @@ async fn the_first_chunk_arrives_before_the_provider_sends_its_second() {
     assert_eq!(headers.get("cache-control").unwrap(), "no-cache");
     assert!(headers.get("content-length").is_none());
     for (number, gate) in gates.iter().enumerate() {
-        let chunk = tokio::time::timeout(Duration::from_secs(5), live.chunk()).await.expect("in time").unwrap().unwrap();
+        let chunk =
+            tokio::time::timeout(Duration::from_secs(5), live.chunk()).await.expect("in time").unwrap().unwrap();
         let expected = event(&json!({"content": number.to_string()}), None);
         assert_eq!(chunk, expected.as_bytes(), "each read is forwarded as it came");
         gate.open();
@@ -129,7 +127,9 @@ async fn broken(reply: Reply) -> (Response, Provider, Refrain) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_break_in_mid_stream_is_told_and_nothing_is_kept() {
     let begun = || {
-        Reply::stream().chunk(event(&json!({"role": "assistant"}), None)).chunk(event(&json!({"content": "partial "}), None))
+        Reply::stream()
+            .chunk(event(&json!({"role": "assistant"}), None))
+            .chunk(event(&json!({"content": "partial "}), None))
     };
     for (name, end) in [("reset", Step::Reset), ("no final chunk", Step::Close)] {
         let (answer, provider, refrain) = broken(begun().then(Step::Pause(Duration::from_millis(50))).then(end)).await;
@@ -174,7 +174,9 @@ async fn a_provider_that_falls_silent_is_named_and_a_slow_one_is_waited_for() {
     assert!(silent.text().contains("first_byte_timeout"), "{}", silent.text());
     let mut slow = Reply::stream();
     for word in 0..6 {
-        slow = slow.chunk(event(&json!({"content": format!("{word} ")}), None)).then(Step::Pause(Duration::from_millis(400)));
+        slow = slow
+            .chunk(event(&json!({"content": format!("{word} ")}), None))
+            .then(Step::Pause(Duration::from_millis(400)));
     }
     provider.next(slow.chunk(event(&json!({}), Some("stop"))).chunk("data: [DONE]\n\n").end());
     assert_eq!(refrain.chat(&ask_stream("Slowly, please.")).await.said(), "0 1 2 3 4 5 ");

@@ -17,7 +17,7 @@ async fn an_expired_entry_is_invisible_to_both_tiers_and_the_next_nearest_is_ser
     let soon = [("x-refrain-ttl", "1")];
     refrain.chat_with(&soon, &ask("How do I reset my password?")).await;
     let lasting = [("cache-control", "no-cache"), ("x-refrain-ttl", "60")];
-    refrain.chat_with(&lasting, &ask("How can I reset my password?")).await;
+    refrain.keep_with(&lasting, &ask("How can I reset my password?")).await;
     after(1100).await;
     let near = refrain.chat_with(&[("cache-control", "no-store")], &ask("How do I reset my password")).await;
     assert_eq!((near.outcome(), near.said().as_str()), ("hit", "answer 2"));
@@ -132,7 +132,8 @@ async fn a_requests_ttl_is_seconds_within_the_maximum_and_nothing_else() {
         assert_eq!((answer.status, provider.calls()), (400, calls), "{bad:?}");
         assert!(answer.text().contains("x-refrain-ttl"), "{}", answer.text());
     }
-    for (name, value) in [("cache-control", "max-age=soon"), ("x-refrain-unknown", "1"), ("x-refrain-attributes", "a")] {
+    for (name, value) in [("cache-control", "max-age=soon"), ("x-refrain-unknown", "1"), ("x-refrain-attributes", "a")]
+    {
         let answer = refrain.chat_with(&[(name, value)], &ask("Define NAT.")).await;
         assert_eq!((answer.status, provider.calls()), (400, calls), "{name}");
         assert!(answer.text().contains(name), "{}", answer.text());

@@ -15,7 +15,7 @@ async fn a_callers_answer_is_never_another_callers() {
     let refrain = Refrain::start(&provider, "").await;
     let (alice, bob) = ([("authorization", "Bearer tenant-A")], [("authorization", "Bearer tenant-B")]);
     assert_eq!(refrain.chat_with(&alice, &ask(INVOICES)).await.said(), "answer 1");
-    assert_eq!(refrain.chat_with(&bob, &ask(INVOICES)).await.said(), "answer 2");
+    assert_eq!(refrain.keep_with(&bob, &ask(INVOICES)).await.said(), "answer 2");
     assert_eq!(refrain.chat_with(&bob, &ask(INVOICES_TOO)).await.said(), "answer 2");
     assert_eq!(refrain.chat_with(&alice, &ask(INVOICES_TOO)).await.said(), "answer 1");
     assert_eq!(refrain.chat(&ask(INVOICES)).await.said(), "answer 3");
@@ -86,7 +86,8 @@ async fn three_answers_are_replayed_as_three() {
     let refrain = Refrain::start(&provider, "").await;
     let mut three = completion("red");
     for (index, text) in [(1, "blue"), (2, "yellow")] {
-        let choice = json!({"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
+        let choice =
+            json!({"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
         three["choices"].as_array_mut().unwrap().push(choice);
     }
     provider.next(Reply::json(200, &three));

@@ -78,14 +78,26 @@ async fn streams_that_end_badly_are_not_kept() {
             ("filtered", begun().chunk(event(&json!({}), Some("content_filter"))).chunk(done).end()),
             ("no end at all", begun().end()),
             ("done without a reason", begun().chunk(done).end()),
-            ("error event", begun().chunk("data: {\"error\":{\"code\":429,\"message\":\"quota\"}}\n\n").chunk(done).end()),
+            (
+                "error event",
+                begun().chunk("data: {\"error\":{\"code\":429,\"message\":\"quota\"}}\n\n").chunk(done).end(),
+            ),
             ("refusal", begun().chunk(event(&json!({"refusal": "no"}), Some("stop"))).chunk(done).end()),
-            ("tool call", begun().chunk(event(&json!({"tool_calls": [{"index": 0, "id": "c", "type": "function",
-                "function": {"name": "f", "arguments": "{}"}}]}), Some("tool_calls"))).chunk(done).end()),
+            (
+                "tool call",
+                begun()
+                    .chunk(event(
+                        &json!({"tool_calls": [{"index": 0, "id": "c", "type": "function",
+                "function": {"name": "f", "arguments": "{}"}}]}),
+                        Some("tool_calls"),
+                    ))
+                    .chunk(done)
+                    .end(),
+            ),
             ("broken connection", begun().then(Step::Close)),
             ("no text", Reply::stream().chunk(event(&json!({}), Some("stop"))).chunk(done).end()),
         ],
-        |text| ask_stream(text),
+        ask_stream,
     )
     .await;
 }
@@ -111,7 +123,9 @@ async fn a_stream_that_its_caller_left_is_kept_whole_or_not_at_all() {
     let refrain = Refrain::start(&provider, "").await;
     let mut reply = Reply::stream();
     for word in 0..20 {
-        reply = reply.chunk(event(&json!({"content": format!("{word} ")}), None)).then(Step::Pause(Duration::from_millis(20)));
+        reply = reply
+            .chunk(event(&json!({"content": format!("{word} ")}), None))
+            .then(Step::Pause(Duration::from_millis(20)));
     }
     provider.next(reply.chunk(event(&json!({}), Some("stop"))).chunk("data: [DONE]\n\n").end());
     let body = ask_stream("Tell a long story.");

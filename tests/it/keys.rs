@@ -79,7 +79,9 @@ async fn whoever_saw_the_end_of_a_stream_finds_it_kept() {
 async fn other_endpoints_are_relayed_and_say_so() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
-    for (method, path) in [("GET", "/v1/models"), ("POST", "/v1/embeddings"), ("POST", "/v1/responses"), ("GET", "/v1/files/f?limit=2")] {
+    for (method, path) in
+        [("GET", "/v1/models"), ("POST", "/v1/embeddings"), ("POST", "/v1/responses"), ("GET", "/v1/files/f?limit=2")]
+    {
         for _ in 0..2 {
             let body = (method == "POST").then(|| json!({"model": "alpha-small", "input": "x"}));
             provider.next(Reply::body(200, &[("content-type", "application/json")], "{\"as\": \"it came\"}"));

@@ -8,7 +8,7 @@ use crate::support::{Provider, Refrain, ask, with};
 async fn served<'a>(refrain: &Refrain, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let mut served = Vec::new();
     for (first, _) in pairs {
-        refrain.chat(&ask(first)).await;
+        refrain.keep(&ask(first)).await;
     }
     for (first, second) in pairs {
         let answer = refrain.chat_with(&[("cache-control", "no-store")], &ask(second)).await;
@@ -76,7 +76,9 @@ async fn other_names_are_not_served() {
 async fn unrelated_questions_get_answers_of_their_own() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
-    for text in ["Hello there", "Name three rivers in Peru.", "Explain binary search.", "What is 2+2?", "Tell me a joke."] {
+    for text in
+        ["Hello there", "Name three rivers in Peru.", "Explain binary search.", "What is 2+2?", "Tell me a joke."]
+    {
         let answer = refrain.chat(&ask(text)).await;
         assert_ne!(answer.outcome(), "hit", "{text}");
     }
@@ -85,7 +87,8 @@ async fn unrelated_questions_get_answers_of_their_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_instruction_does_not_drown_the_payload() {
-    let system = "You are a translator. Keep names, keep numbers, keep the tone, output only the translation. ".repeat(40);
+    let system =
+        "You are a translator. Keep names, keep numbers, keep the tone, output only the translation. ".repeat(40);
     let translate = |text: &str| {
         json!({"model": "alpha-small", "messages": [
             {"role": "system", "content": system}, {"role": "user", "content": format!("Translate to Danish: {text}")}]})
@@ -167,7 +170,8 @@ async fn one_decision_and_one_score_on_every_path() {
     let keep_out = [("cache-control", "no-store")];
     let whole = refrain.chat_with(&keep_out, &ask(asked)).await;
     let stream = refrain.chat_with(&keep_out, &with(ask(asked), json!({"stream": true}))).await;
-    let lookup = refrain.post("/v1/caches/default/lookup", &json!({"request": ask(asked), "explain": true})).await.json();
+    let lookup =
+        refrain.post("/v1/caches/default/lookup", &json!({"request": ask(asked), "explain": true})).await.json();
     let search = json!({"prompt": asked, "similarityThreshold": 0, "searchStrategies": ["semantic"]});
     let found = refrain.post("/v1/caches/default/entries/search", &search).await.json();
     let strict = refrain.post("/v1/caches/default/entries/search", &json!({"prompt": asked})).await.json();
@@ -207,7 +211,7 @@ async fn a_hit_can_come_through_the_graph() {
     let refrain = Refrain::start(&provider, "[index]\ngraph_from = 1").await;
     let questions = ["How do I reset my password?", "Where are my invoices?", "What does the warranty cover?"];
     for question in questions {
-        assert_eq!(refrain.chat(&ask(question)).await.outcome(), "miss");
+        assert_eq!(refrain.keep(&ask(question)).await.outcome(), "miss");
     }
     let metric = async || {
         let text = refrain.send("GET", "/metrics", &[], None).await.text().to_owned();

@@ -142,7 +142,8 @@ async fn every_framing_of_a_request_is_understood() {
     assert_eq!((first.status, first.all("x-refrain-outcome")), (200, vec!["miss"]));
     assert_eq!(provider.seen()[0].body, body.as_bytes());
     let length = body.len().to_string();
-    let expecting = raw::head("/v1/chat/completions", &[("content-length", &length), ("expect", "100-continue")]) + &body;
+    let expecting =
+        raw::head("/v1/chat/completions", &[("content-length", &length), ("expect", "100-continue")]) + &body;
     let second = raw::exchange(&refrain.base, expecting.as_bytes()).await;
     assert_eq!((second.status, second.all("x-refrain-outcome")), (200, vec!["hit"]));
     let zipped = packed("gzip", body.as_bytes());

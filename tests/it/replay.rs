@@ -52,7 +52,10 @@ async fn a_replayed_stream_has_the_order_and_identity_of_a_live_one() {
     let events = replay.events();
     let (first, last) = (&events[0], &events[events.len() - 1]);
     assert_eq!(first["choices"][0]["delta"]["role"], "assistant");
-    assert_eq!((last["choices"][0]["finish_reason"].as_str(), &last["choices"][0]["delta"]), (Some("stop"), &json!({})));
+    assert_eq!(
+        (last["choices"][0]["finish_reason"].as_str(), &last["choices"][0]["delta"]),
+        (Some("stop"), &json!({}))
+    );
     for event in &events[..events.len() - 1] {
         assert_eq!(event["choices"][0]["finish_reason"], Value::Null);
     }
@@ -102,7 +105,7 @@ async fn every_hit_has_an_identity_of_its_own_and_says_where_it_comes_from() {
     assert_ne!(miss.header("cache-status"), "");
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     let hits = [refrain.chat(&ask("Define CPU.")).await, refrain.chat(&ask("Define CPU.")).await];
-    let [one, other] = hits.each_ref().map(|hit| hit.json());
+    let [one, other] = hits.each_ref().map(super::support::service::Answer::json);
     assert_ne!(one["id"], other["id"]);
     assert_ne!(one["id"], "up-1");
     assert!(one["created"].as_u64().unwrap() > 1_700_000_000);

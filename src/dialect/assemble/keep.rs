@@ -79,7 +79,8 @@ pub fn complete(
     json_mode: bool,
 ) -> Result<Answer, NotKept> {
     let start = body.trim_ascii_start();
-    if looks_like_event_stream(content_type) || [&b"data:"[..], b"event:", b":"].iter().any(|it| start.starts_with(it)) {
+    if looks_like_event_stream(content_type) || [&b"data:"[..], b"event:", b":"].iter().any(|it| start.starts_with(it))
+    {
         let mut assembler = Assembler::new(max_answer_bytes, json_mode);
         assembler.push(body);
         return assembler.finish(true);
@@ -165,7 +166,8 @@ fn check_choice(choice: &Value<'_>, json_mode: bool) -> Result<(), NotKept> {
 }
 
 fn check_message(message: &Object<'_>, json_mode: bool) -> Result<(), NotKept> {
-    let calls = |name| message.present(name).is_some_and(|calls| calls.as_array().is_none_or(|calls| !calls.is_empty()));
+    let calls =
+        |name| message.present(name).is_some_and(|calls| calls.as_array().is_none_or(|calls| !calls.is_empty()));
     if message.present("refusal").is_some() {
         return Err(NotKept::Refused);
     }

@@ -53,15 +53,12 @@ impl Collected {
         }
         let value = value.into_owned();
         self.weight += value.weight();
-        match self.object.get_mut(name) {
-            Some(slot) => {
-                self.weight = self.weight.saturating_sub(slot.weight());
-                *slot = value;
-            }
-            None => {
-                self.weight += name.len() + OVERHEAD;
-                self.object.set(name.to_owned(), value);
-            }
+        if let Some(slot) = self.object.get_mut(name) {
+            self.weight = self.weight.saturating_sub(slot.weight());
+            *slot = value;
+        } else {
+            self.weight += name.len() + OVERHEAD;
+            self.object.set(name.to_owned(), value);
         }
     }
 
@@ -70,9 +67,8 @@ impl Collected {
         let weight = value.weight();
         match (self.object.get_mut(name), value) {
             (_, Value::Null) => return Ok(()),
-            (Some(_), value @ (Value::Bool(_) | Value::Number(_))) => self.replace(name, value),
+            (None, value) | (Some(_), value @ (Value::Bool(_) | Value::Number(_))) => self.replace(name, value),
             (Some(_), value) if matches!(name, "role" | "tool_calls" | "function_call") => self.replace(name, value),
-            (None, value) => self.replace(name, value),
             (Some(Value::String(known)), Value::String(more)) => {
                 known.to_mut().push_str(&more);
                 self.weight += weight;
@@ -132,7 +128,9 @@ impl Choice {
             self.rest.weight += value.weight();
             match (known.get_mut(&name), value) {
                 (_, Value::Null) => {}
-                (Some(Value::Array(known)), Value::Array(more)) => known.extend(more.into_iter().map(Value::into_owned)),
+                (Some(Value::Array(known)), Value::Array(more)) => {
+                    known.extend(more.into_iter().map(Value::into_owned));
+                }
                 (None | Some(Value::Null), value) => {
                     known.set(name.into_owned(), value.into_owned());
                 }
@@ -167,7 +165,8 @@ impl Choice {
 
 /// Merges arrays whose elements all say which one they continue.
 fn merge_indexed(known: &mut Vec<Value<'static>>, more: Vec<Value<'_>>) -> Result<(), NotKept> {
-    let index = |element: &Value<'_>| element.as_object().and_then(|object| object.get("index")).and_then(Value::as_u64);
+    let index =
+        |element: &Value<'_>| element.as_object().and_then(|object| object.get("index")).and_then(Value::as_u64);
     for element in more {
         let wanted = index(&element).ok_or(NotKept::Unreadable)?;
         if known.iter().any(|element| index(element).is_none()) {

@@ -108,16 +108,16 @@ fn tools_choice_and_formats_separate_requests_and_bypass_meaning() {
     all_differ(&prompts, |prompt| &prompt.canonical);
     assert_eq!(prompts[0].bypass, None);
     assert!(prompts[1..].iter().all(|prompt| prompt.bypass == Some(Tools)));
-    for harmless in [json!({"tools": []}), json!({"tools": null}), json!({"tool_choice": "none"}), json!({"tool_choice": null})] {
+    for harmless in
+        [json!({"tools": []}), json!({"tools": null}), json!({"tool_choice": "none"}), json!({"tool_choice": null})]
+    {
         assert_eq!(read(&with(base(), &harmless)).bypass, None, "{harmless}");
     }
 }
 
 #[test]
 fn another_schema_is_another_request_and_asks_for_json() {
-    let schema = |name: &str, kind: &str| {
-        json!({"response_format": {"type": "json_schema", "json_schema": {"name": name, "schema": {"type": kind}}}})
-    };
+    let schema = |name: &str, kind: &str| json!({"response_format": {"type": "json_schema", "json_schema": {"name": name, "schema": {"type": kind}}}});
     let changes = [
         json!({}),
         schema("a", "object"),
@@ -155,7 +155,8 @@ fn cache_markers_are_dropped_from_blocks_and_kept_in_schemas() {
 
 #[test]
 fn every_member_of_a_message_separates_requests() {
-    let tool_turn = |id: &str| json!([{"role": "user", "content": "q"}, {"role": "tool", "tool_call_id": id, "content": "r"}]);
+    let tool_turn =
+        |id: &str| json!([{"role": "user", "content": "q"}, {"role": "tool", "tool_call_id": id, "content": "r"}]);
     let prompts: Vec<_> = [
         tool_turn("call_1"),
         tool_turn("call_2"),
@@ -196,12 +197,15 @@ fn earlier_turns_and_instructions_must_be_equal_for_similarity() {
 
 #[test]
 fn only_the_text_of_the_last_user_turn_may_differ_within_a_shape() {
-    let one = asking(&json!([{"role": "system", "content": "s"}, {"role": "user", "content": "How can I reset my password?"}]));
+    let one = asking(
+        &json!([{"role": "system", "content": "s"}, {"role": "user", "content": "How can I reset my password?"}]),
+    );
     let two = asking(&json!([{"role": "system", "content": "s"}, {"role": "user", "content": "What resets it?"}]));
     assert_eq!(one.shape, two.shape);
     assert_ne!(one.canonical, two.canonical);
     assert_eq!(one.text, "How can I reset my password?");
-    let long = asking(&json!([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]));
+    let long =
+        asking(&json!([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]));
     let short = asking(&json!([{"role": "user", "content": [{"type": "text", "text": "a"}]}]));
     assert_ne!(long.shape, short.shape);
     assert_eq!(long.text, "a\n\nb");
@@ -239,7 +243,10 @@ fn a_tool_call_or_result_after_the_last_user_turn_bypasses_meaning() {
     assert_eq!(second.bypass, Some(Tools));
     assert_eq!(asking(&json!([user, caller])).bypass, Some(Tools));
     assert_eq!(asking(&json!([user, {"role": "function", "name": "f", "content": "x"}])).bypass, Some(Tools));
-    assert_eq!(asking(&json!([user, {"role": "assistant", "content": null, "function_call": {"name": "f"}}])).bypass, Some(Tools));
+    assert_eq!(
+        asking(&json!([user, {"role": "assistant", "content": null, "function_call": {"name": "f"}}])).bypass,
+        Some(Tools)
+    );
     assert_eq!(asking(&json!([user, caller, result, {"role": "assistant", "content": "Done."}, user])).bypass, None);
 }
 
@@ -258,12 +265,20 @@ fn parts_that_are_not_text_separate_requests_and_bypass_meaning() {
     all_differ(&prompts, |prompt| &prompt.canonical);
     all_differ(&prompts, |prompt| &prompt.shape);
     assert!(prompts.iter().all(|prompt| prompt.bypass == Some(NonText) && !prompt.plain));
-    for part in [json!({"type": "input_audio"}), json!({"type": "file"}), json!({"type": "future_part", "x": 1}),
-                 json!("bare string"), json!(7), json!({"text": "untyped"}), json!({"type": "text", "text": null})] {
+    for part in [
+        json!({"type": "input_audio"}),
+        json!({"type": "file"}),
+        json!({"type": "future_part", "x": 1}),
+        json!("bare string"),
+        json!(7),
+        json!({"text": "untyped"}),
+        json!({"type": "text", "text": null}),
+    ] {
         let earlier = json!([{"role": "user", "content": [part]}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "Hi"}]);
         assert_eq!(asking(&earlier).bypass, Some(NonText), "{part}");
     }
-    for change in [json!({"modalities": ["text", "audio"]}), json!({"prediction": {"type": "content", "content": "x"}})] {
+    for change in [json!({"modalities": ["text", "audio"]}), json!({"prediction": {"type": "content", "content": "x"}})]
+    {
         assert_eq!(read(&with(base(), &change)).bypass, Some(NonText), "{change}");
     }
     assert_eq!(read(&with(base(), &json!({"modalities": ["text"]}))).bypass, None);
@@ -273,9 +288,17 @@ fn parts_that_are_not_text_separate_requests_and_bypass_meaning() {
 fn odd_contents_are_read_and_never_panic() {
     let cases = [
         (json!([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]), None, "Hi"),
-        (json!([{"role": "system", "content": "x"}, {"role": "user",
-            "content": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "there"}]}]), None, "Hi\n\nthere"),
-        (json!([{"role": "assistant", "content": null, "tool_calls": []}, {"role": "user", "content": "Hi"}]), None, "Hi"),
+        (
+            json!([{"role": "system", "content": "x"}, {"role": "user",
+            "content": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "there"}]}]),
+            None,
+            "Hi\n\nthere",
+        ),
+        (
+            json!([{"role": "assistant", "content": null, "tool_calls": []}, {"role": "user", "content": "Hi"}]),
+            None,
+            "Hi",
+        ),
         (json!([{"role": "user"}]), Some(EmptyText), ""),
         (json!([{"role": "user", "content": []}]), Some(EmptyText), ""),
         (json!([{"role": "user", "content": " \n"}]), Some(EmptyText), ""),
@@ -287,7 +310,11 @@ fn odd_contents_are_read_and_never_panic() {
         (json!(null), Some(NoUserTurn), ""),
         (json!("Hi"), Some(NoUserTurn), ""),
         (json!([{"role": "User", "content": "Hi"}]), Some(NoUserTurn), ""),
-        (json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Sure: "}]), Some(NoUserTurn), "Hi"),
+        (
+            json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Sure: "}]),
+            Some(NoUserTurn),
+            "Hi",
+        ),
     ];
     for (messages, bypass, text) in cases {
         let prompt = asking(&messages);
@@ -334,7 +361,9 @@ fn temperature_and_model_are_read() {
 
 #[test]
 fn bodies_that_cannot_be_told_apart_are_unreadable() {
-    for body in [&b""[..], b"[]", b"null", b"\"x\"", b"{", b"{\"a\":1,\"a\":2}", b"{\"a\":\"\xff\"}", b"{\"a\":\"\\ud800\"}"] {
+    for body in
+        [&b""[..], b"[]", b"null", b"\"x\"", b"{", b"{\"a\":1,\"a\":2}", b"{\"a\":\"\xff\"}", b"{\"a\":\"\\ud800\"}"]
+    {
         assert!(parse(body).is_err(), "{body:?}");
     }
     let deep = "{\"a\":".repeat(5000);

@@ -14,7 +14,7 @@ use super::pins::{self, RuntimePin, SUPPORTED_PLATFORMS, VERSION, runtime_pin};
 use crate::embed::manifest::FileProblem;
 
 /// A download that does not grow for so long has failed.
-const STALLED: Duration = Duration::from_secs(120);
+const STALLED: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const WORK_PREFIX: &str = ".fetch-";
 
@@ -82,7 +82,12 @@ pub fn fetch_runtime(models_dir: &Path, progress: impl Fn(Progress)) -> Result<P
     fetch(pin, models_dir, "python3", &progress)
 }
 
-fn fetch(pin: &RuntimePin, models_dir: &Path, python: &str, progress: &dyn Fn(Progress)) -> Result<PathBuf, FetchError> {
+fn fetch(
+    pin: &RuntimePin,
+    models_dir: &Path,
+    python: &str,
+    progress: &dyn Fn(Progress),
+) -> Result<PathBuf, FetchError> {
     let place = pin.path(models_dir);
     if pin.library.read(&place).is_ok() {
         return Ok(place);
@@ -139,7 +144,15 @@ fn download(pin: &RuntimePin, work: &Path, python: &str, progress: &dyn Fn(Progr
     let said = File::create(&said_path).map_err(io_error("create", &said_path))?;
     let also = said.try_clone().map_err(io_error("open", &said_path))?;
     let child = Command::new(python)
-        .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-input"])
+        .args([
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--disable-pip-version-check",
+            "--no-input",
+        ])
         .args(["--implementation", "cp", "--python-version", "3.11", "--abi", "cp311", "--platform", pin.pip_platform])
         .args(["--progress-bar", "off", "--dest"])
         .arg(work)

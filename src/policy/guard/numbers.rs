@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
     fn joined_before(&self, start: usize) -> bool {
         let sign = start.checked_sub(1).and_then(|i| self.text.tokens.get(i));
         let word = start.checked_sub(2).and_then(|i| self.text.tokens.get(i));
-        word.is_some_and(|word| word.wordlike()) && sign.is_some_and(|sign| sign.glued)
+        word.is_some_and(Token::wordlike) && sign.is_some_and(|sign| sign.glued)
     }
 
     /// `5g`, `3d`: letters that make the number an identifier; ordinals, units and multipliers do not.

@@ -44,7 +44,7 @@ impl Payload {
         let composed = text.composed.clone();
         let emoji = composed.chars().filter(|&c| is_emoji(c)).collect();
         let invisible = composed.chars().filter(|&c| is_invisible(c)).collect();
-        let wordless = !text.tokens.iter().any(|token| token.wordlike());
+        let wordless = !text.tokens.iter().any(super::text::Token::wordlike);
         Self {
             quoted: quoted(&composed),
             tail: tail(&composed),
@@ -93,17 +93,14 @@ fn quoted(text: &str) -> Vec<String> {
     let mut last = ' ';
     while let Some(first) = rest.chars().next() {
         let span = fenced(rest).or_else(|| tagged(rest)).or_else(|| bracketed(rest)).or_else(|| single(rest, last));
-        match span {
-            Some((inside, after)) => {
-                let inside = inside.trim();
-                spans.extend((!inside.is_empty()).then(|| inside.to_owned()));
-                rest = after;
-                last = '"';
-            }
-            None => {
-                rest = &rest[first.len_utf8()..];
-                last = first;
-            }
+        if let Some((inside, after)) = span {
+            let inside = inside.trim();
+            spans.extend((!inside.is_empty()).then(|| inside.to_owned()));
+            rest = after;
+            last = '"';
+        } else {
+            rest = &rest[first.len_utf8()..];
+            last = first;
         }
     }
     spans

@@ -7,7 +7,7 @@ pub mod service;
 use std::time::{Duration, Instant};
 
 pub use provider::{Gate, Provider, Reply, Step};
-pub use service::Refrain;
+pub use service::{Answer, Refrain};
 
 use serde_json::{Value, json};
 

@@ -78,7 +78,8 @@ impl Reply {
 
     /// The same with further headers.
     pub fn stream_with(headers: &[(&str, &str)]) -> Self {
-        let mut head = String::from("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n");
+        let mut head =
+            String::from("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -157,8 +158,17 @@ impl Seen {
 #[derive(Default)]
 struct Desk {
     script: VecDeque<Reply>,
+    standing: Vec<(String, Reply)>,
     seen: Vec<Seen>,
     connections: usize,
+}
+
+impl Desk {
+    fn standing_for(&self, request: &Seen) -> Option<Reply> {
+        let body = String::from_utf8_lossy(&request.body);
+        let fits = |words: &str| request.line.contains(words) || body.contains(words);
+        self.standing.iter().find(|(words, _)| fits(words)).map(|(_, reply)| reply.clone())
+    }
 }
 
 /// A provider under a test's control.
@@ -167,7 +177,7 @@ pub struct Provider {
     /// Where it listens.
     pub address: SocketAddr,
     desk: Arc<Mutex<Desk>>,
-    gone: Arc<tokio::sync::Notify>,
+    gone: Arc<Notify>,
 }
 
 impl Provider {
@@ -201,6 +211,12 @@ impl Provider {
         self
     }
 
+    /// The reply to every request whose line or body has `words` in it, while the script is empty.
+    pub fn when(&self, words: &str, reply: Reply) -> &Self {
+        self.desk.lock().unwrap().standing.push((words.to_owned(), reply));
+        self
+    }
+
     /// Nobody can connect from now on.
     pub fn stop_listening(&self) {
         self.gone.notify_one();
@@ -230,7 +246,8 @@ impl Provider {
                 let mut desk = self.desk.lock().unwrap();
                 desk.seen.push(request.clone());
                 let number = desk.seen.len();
-                let reply = desk.script.pop_front().unwrap_or_else(|| default_reply(&request, number));
+                let next = desk.script.pop_front().or_else(|| desk.standing_for(&request));
+                let reply = next.unwrap_or_else(|| default_reply(&request, number));
                 (reply, number)
             };
             if !self.play(&mut socket, reply, number).await {

@@ -71,7 +71,10 @@ pub async fn read(socket: &mut TcpStream) -> Response {
             }
             match socket.read_buf(&mut bytes).await {
                 Ok(n) if n > 0 => {}
-                _ => return parse(&bytes, true).unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes))),
+                _ => {
+                    return parse(&bytes, true)
+                        .unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)));
+                }
             }
         }
     };

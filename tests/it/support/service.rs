@@ -85,6 +85,11 @@ impl Answer {
 }
 
 impl Refrain {
+    /// Makes sure that the runtime library is there.
+    pub fn provision() {
+        provisioned();
+    }
+
     /// Starts the service in front of `provider`; `more` is added to its configuration.
     pub async fn start(provider: &Provider, more: &str) -> Self {
         Self::start_with(provider, more, &[]).await
@@ -148,9 +153,9 @@ impl Refrain {
             }
         });
         self.child = Some(child);
-        let line = tokio::task::spawn_blocking(move || receiver.recv_timeout(Duration::from_secs(60))).await.unwrap();
+        let line = tokio::task::spawn_blocking(move || receiver.recv_timeout(Duration::from_mins(1))).await.unwrap();
         let line = line.unwrap_or_else(|_| panic!("it never listened: {}", self.log()));
-        self.base = line.rsplit_once(' ').expect("the listening line").1.to_owned();
+        line.rsplit_once(' ').expect("the listening line").1.clone_into(&mut self.base);
     }
 
     /// Starts it with a configuration that it should refuse: the exit code and what it said on stderr.
@@ -214,6 +219,23 @@ impl Refrain {
         self.send("POST", "/v1/chat/completions", headers, Some(body)).await
     }
 
+    /// A chat request whose answer is kept: returns when lookups of other prompts see it.
+    pub async fn keep(&self, body: &Value) -> Answer {
+        self.keep_with(&[], body).await
+    }
+
+    /// The same with headers.
+    pub async fn keep_with(&self, headers: &[(&str, &str)], body: &Value) -> Answer {
+        let entries = async || {
+            let stats = self.send("GET", "/v1/caches/default/stats", &[], None).await.json();
+            stats["entries"].as_u64().expect("a count")
+        };
+        let before = entries().await;
+        let answer = self.chat_with(headers, body).await;
+        super::wait_until("the entry", async || entries().await > before).await;
+        answer
+    }
+
     /// A POST of these very characters as JSON.
     pub async fn send_raw_json(&self, path: &str, body: &str) -> Answer {
         self.send_bytes(path, body.as_bytes()).await
@@ -236,7 +258,12 @@ impl Refrain {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        request.header("content-type", "application/json").body(body.to_string()).send().await.expect("an answer's head")
+        request
+            .header("content-type", "application/json")
+            .body(body.to_string())
+            .send()
+            .await
+            .expect("an answer's head")
     }
 
     /// Stops with SIGTERM, waits for the end.
@@ -298,7 +325,7 @@ pub async fn run(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 async fn answer(request: reqwest::RequestBuilder) -> Answer {
-    let response = request.timeout(Duration::from_secs(60)).send().await.expect("an answer");
+    let response = request.timeout(Duration::from_mins(1)).send().await.expect("an answer");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let body = response.bytes().await.expect("a whole body").to_vec();
     Answer { status, headers, body }
