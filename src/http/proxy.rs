@@ -221,7 +221,8 @@ impl Call {
     }
 
     fn overtaken(&self, forward: &Forward) -> bool {
-        let keep = forward.keep.as_ref().filter(|_| !self.directives.no_cache);
+        let exact = !self.directives.no_cache && self.policy.uses(Strategy::Exact);
+        let keep = forward.keep.as_ref().filter(|_| exact);
         keep.is_some_and(|keep| self.app.cache.overtaken(keep))
     }
 

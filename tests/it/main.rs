@@ -13,6 +13,8 @@ mod faults;
 mod framing;
 mod freshness;
 mod growth;
+#[cfg(feature = "hub")]
+mod hub;
 mod isolation;
 mod kept;
 mod keys;

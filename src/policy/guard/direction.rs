@@ -1,10 +1,10 @@
 //! The same words in another order: from Oslo to Bergen is not from Bergen to Oslo, cats that hate dogs are not dogs
 //! that hate cats.
 //!
-//! Three rules. A journey (`from X to Y`, `X to Y`) must not have its ends exchanged. When two texts have nearly the
-//! same content words, their phrases may move about whole, but the words that are left must come in the same order.
-//! And when they differ in a word or two more, two words at least may not exchange their places: neither their
-//! prepositions nor the sides of a word between them. Where both texts compare things, order says nothing.
+//! Three rules. A journey (`from X to Y`, `X to Y`) must not have its ends exchanged. When two long texts have nearly
+//! the same content words, their phrases may move about whole, but the words that are left must come in the same order.
+//! In short ones at least no two words may exchange their places: neither their prepositions nor the sides of a word
+//! between them. Where both texts compare things, order says nothing.
 
 use super::lexicon;
 use super::text::{Kind, Text, Token};
@@ -42,6 +42,10 @@ const BREAKS: [&str; 30] = [
     "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "do", "does",
     "did", "can", "could", "should", "would", "will", "may", "might", "if", "but", "i", "you", "we", "that", "it",
 ];
+
+/// Common content words from which every change of order counts: a rewording of a long text rarely keeps all its words,
+/// one of a short question often does ("Which browsers does it support?", "Which browsers are supported by it?").
+const MANY: usize = 6;
 
 /// Content words that stand together under one marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,7 +108,8 @@ impl Order {
         let common = common(&self.content, &other.content);
         let apart = self.content.len() + other.content.len() - 2 * common.len();
         let (ours, theirs) = (self.moved(other, &common), other.moved(self, &common));
-        if apart <= common.len() / 4
+        if common.len() >= MANY
+            && apart <= common.len() / 4
             && let Some((one, two)) =
                 compounded(&ours).into_iter().zip(compounded(&theirs)).find(|(one, two)| one != two)
         {

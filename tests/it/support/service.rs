@@ -317,8 +317,13 @@ impl Refrain {
 
 /// Runs a command to its end, which must come within 20 s: the exit code, and stdout with stderr.
 pub async fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    run_with(arguments, &[]).await
+}
+
+/// The same with environment variables.
+pub async fn run_with(arguments: &[&str], env: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_refrain"));
-    let child = command.args(arguments).kill_on_drop(true).output();
+    let child = command.args(arguments).envs(env.iter().copied()).kill_on_drop(true).output();
     let output = tokio::time::timeout(Duration::from_secs(20), child).await.expect("an end").expect("the binary runs");
     let said = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&said).into_owned())
