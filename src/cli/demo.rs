@@ -170,7 +170,8 @@ impl Client {
 
 async fn show(service: &Service, provider: &Provider, questions: &[Question]) -> Result<bool, String> {
     let base = format!("http://{}", service.address());
-    let client = Client { http: reqwest::Client::new(), base };
+    let http = reqwest::Client::builder().no_proxy().build().map_err(|e| e.to_string())?;
+    let client = Client { http, base };
     let faq: Vec<Question> = rows(FAQ)?;
     for question in &faq {
         client.warm("faq", question).await?;

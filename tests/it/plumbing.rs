@@ -199,3 +199,15 @@ async fn a_provider_that_speaks_only_http_2_is_spoken_to_in_it() {
     assert_eq!(refrain.chat(&ask("Which version?")).await.said(), "HTTP/2.0");
     assert_eq!(refrain.chat(&ask("Which version?")).await.outcome(), "hit");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_system_proxy_does_not_stand_before_a_provider_on_this_machine() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start_with(
+        &provider,
+        "",
+        &[("HTTP_PROXY", "http://127.0.0.1:1"), ("http_proxy", "http://127.0.0.1:1")],
+    )
+    .await;
+    assert_eq!(refrain.chat(&ask("Define NAT.")).await.said(), "answer 1");
+}
