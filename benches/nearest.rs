@@ -1,14 +1,16 @@
 //! The exact scan against the graph, by size: time of a search, time of the build, recall@1 against comparing everything.
 //!
-//! `cargo bench --bench nearest [-- SIZE ...]`. The vectors are made up: topics with subtopics with wordings, so that a
-//! query has near neighbours as questions of a help desk have. Prints medians; the scan of the same size is the baseline.
+//! `cargo bench --bench nearest [-- SIZE ...]`. The vectors are made up (topics, subtopics, wordings), or, with
+//! `REFRAIN_BENCH_TEXTS=FILE`, those of the file's lines by the default model; its first lines are the queries. Prints
+//! medians; the scan of the same size is the baseline.
 
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use refrain::config;
+use refrain::config::{self, Span};
+use refrain::embed::Embedder;
 use refrain::index::{AttributeFilter, Partitions, Point, Query};
 use refrain::types::{Attributes, EntryId, PartitionKey, Timestamp};
 
@@ -37,6 +39,25 @@ impl Noise {
         let norm = raw.iter().map(|x| x * x).sum::<f32>().sqrt();
         raw.into_iter().map(|x| x / norm).collect()
     }
+}
+
+/// Entries and queries of real texts, as many as there are up to `count`.
+fn embedded(texts: &[String], count: usize) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
+    let all: Vec<Vec<f32>> = texts.iter().take(count + QUERIES).map(|text| vector(text)).collect();
+    let (queries, entries) = all.split_at(QUERIES);
+    (entries.to_vec(), queries.to_vec())
+}
+
+/// The vector of a text by the default model, made once.
+fn vector(text: &str) -> Vec<f32> {
+    static MODEL: LazyLock<(tokio::runtime::Runtime, Embedder)> = LazyLock::new(|| {
+        let runtime = tokio::runtime::Runtime::new().expect("threads");
+        let config = config::Embedder { deadline: Span::seconds(20), cache_entries: 200_000, ..config::Embedder::default() };
+        let embedder = runtime.block_on(Embedder::start(&config, None)).expect("the embedder starts");
+        (runtime, embedder)
+    });
+    let (runtime, embedder) = &*MODEL;
+    runtime.block_on(embedder.embed(text)).expect("a vector").as_slice().to_vec()
 }
 
 fn vectors(count: usize) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
@@ -92,8 +113,11 @@ fn main() {
         "{:>7} | {:>9} {:>9} | {:>7} {:>9} {:>9} {:>8} | after 30% deletes {:>9} {:>8}",
         "entries", "scan p50", "p99", "build s", "graph p50", "p99", "recall@1", "p50 us", "recall@1"
     );
+    let texts = std::env::var_os("REFRAIN_BENCH_TEXTS").map(|path| std::fs::read_to_string(path).expect("the texts"));
+    let texts: Option<Vec<String>> = texts.map(|text| text.lines().map(str::to_owned).collect());
     for size in sizes {
-        let (entries, queries) = vectors(size);
+        let (entries, queries) = texts.as_ref().map_or_else(|| vectors(size), |texts| embedded(texts, size));
+        let size = entries.len();
         let (flat, flat_points) = filled(usize::MAX, &entries);
         let (scan50, scan99, truth) = run(&flat, &queries);
         let (graph, graph_points) = filled(1, &entries);

@@ -169,7 +169,7 @@ pub struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Self { graph_from: 35_000, ef_search: 64, ef_construction: 100, m: 16 }
+        Self { graph_from: 35_000, ef_search: 128, ef_construction: 100, m: 16 }
     }
 }
 

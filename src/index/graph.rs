@@ -55,9 +55,9 @@ impl Graph {
     pub(super) fn build(plan: Plan, options: &config::Index, stop: &AtomicBool) -> Option<Self> {
         let links = options.m.clamp(2, 255);
         let breadth = options.ef_construction.max(links);
+        // Links that the heuristic prunes stay pruned: with them the recall of real questions falls from 0.99 to 0.94.
+        // What hides behind many equal points is left to the scan, as a stray.
         let mut inner = Inner::new(links, plan.points.len(), LAYERS, breadth, CodeDistance);
-        // Without this, one of many equal points keeps a single link and hides what lies behind it.
-        inner.set_keeping_pruned(true);
         for (position, code) in plan.codes.chunks_exact(plan.dimension).enumerate() {
             if position.is_multiple_of(STEP) && stop.load(Ordering::Relaxed) {
                 return None;
