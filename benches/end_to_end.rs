@@ -119,8 +119,8 @@ impl Line {
                 return Told { head, body, first_byte, whole: began.elapsed() };
             }
             assert!(self.socket.read_buf(&mut self.buffer).await.expect("an answer") > 0, "the connection ended");
-            let begun = self.buffer.windows(4).any(|w| w == b"\r\n\r\n") && !self.buffer.ends_with(b"\r\n\r\n");
-            if begun {
+            let head = self.buffer.windows(4).any(|w| w == b"\r\n\r\n");
+            if head && !self.buffer.ends_with(b"\r\n\r\n") {
                 first_byte.get_or_insert_with(|| began.elapsed());
             }
         }
@@ -278,69 +278,70 @@ async fn first_bytes(service: &Running, provider: SocketAddr, embedder: &Embedde
     );
 }
 
+const VERBS: [&str; 20] = [
+    "open",
+    "close",
+    "share",
+    "print",
+    "rename",
+    "export",
+    "import",
+    "encrypt",
+    "restore",
+    "archive",
+    "translate",
+    "merge",
+    "split",
+    "sort",
+    "publish",
+    "lock",
+    "copy",
+    "compress",
+    "preview",
+    "download",
+];
+const THINGS: [&str; 25] = [
+    "note", "folder", "photo", "invoice", "contract", "calendar", "contact", "backup", "template", "report", "receipt",
+    "diagram", "playlist", "letter", "map", "recipe", "ticket", "survey", "form", "sketch", "message", "poster",
+    "table", "chart", "video",
+];
+const PLACES: [&str; 20] = [
+    "on my phone",
+    "in the browser",
+    "at work",
+    "without a network",
+    "for a colleague",
+    "with a pen",
+    "by voice",
+    "on a tablet",
+    "from the desktop",
+    "for my team",
+    "in a meeting",
+    "on the train",
+    "with one hand",
+    "for a customer",
+    "in the archive",
+    "at home",
+    "from a link",
+    "in dark mode",
+    "on a shared computer",
+    "for a friend",
+];
+const WHEN: [&str; 10] = [
+    "before I sign it",
+    "after the update",
+    "while it is being edited",
+    "when it is locked",
+    "once it is old",
+    "if it is empty",
+    "though it is large",
+    "because it is broken",
+    "until it is approved",
+    "as soon as it arrives",
+];
+
 /// A question of its own for every number, near to some others as real ones are.
 fn numbered(n: usize) -> String {
-    const VERBS: [&str; 20] = [
-        "open",
-        "close",
-        "share",
-        "print",
-        "rename",
-        "export",
-        "import",
-        "encrypt",
-        "restore",
-        "archive",
-        "translate",
-        "merge",
-        "split",
-        "sort",
-        "publish",
-        "lock",
-        "copy",
-        "compress",
-        "preview",
-        "download",
-    ];
-    const THINGS: [&str; 25] = [
-        "note", "folder", "photo", "invoice", "contract", "calendar", "contact", "backup", "template", "report",
-        "receipt", "diagram", "playlist", "letter", "map", "recipe", "ticket", "survey", "form", "sketch", "message",
-        "poster", "table", "chart", "video",
-    ];
-    const PLACES: [&str; 20] = [
-        "on my phone",
-        "in the browser",
-        "at work",
-        "without a network",
-        "for a colleague",
-        "with a pen",
-        "by voice",
-        "on a tablet",
-        "from the desktop",
-        "for my team",
-        "in a meeting",
-        "on the train",
-        "with one hand",
-        "for a customer",
-        "in the archive",
-        "at home",
-        "from a link",
-        "in dark mode",
-        "on a shared computer",
-        "for a friend",
-    ];
-    const WHEN: [&str; 10] = [
-        "before I sign it",
-        "after the update",
-        "while it is being edited",
-        "when it is locked",
-        "once it is old",
-        "if it is empty",
-        "though it is large",
-        "because it is broken",
-        "until it is approved",
-        "as soon as it arrives",
-    ];
     let (verb, thing) = (VERBS[n % 20], THINGS[n / 20 % 25]);
     format!("How do I {verb} a {thing} {} {}?", PLACES[n / 500 % 20], WHEN[n / 10_000 % 10])
 }

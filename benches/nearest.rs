@@ -52,7 +52,8 @@ fn embedded(texts: &[String], count: usize) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
 fn vector(text: &str) -> Vec<f32> {
     static MODEL: LazyLock<(tokio::runtime::Runtime, Embedder)> = LazyLock::new(|| {
         let runtime = tokio::runtime::Runtime::new().expect("threads");
-        let config = config::Embedder { deadline: Span::seconds(20), cache_entries: 200_000, ..config::Embedder::default() };
+        let config =
+            config::Embedder { deadline: Span::seconds(20), cache_entries: 200_000, ..config::Embedder::default() };
         let embedder = runtime.block_on(Embedder::start(&config, None)).expect("the embedder starts");
         (runtime, embedder)
     });

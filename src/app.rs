@@ -111,9 +111,12 @@ impl Service {
     /// # Errors
     /// When the store cannot be closed cleanly.
     pub async fn shutdown(self) -> Result<(), StoreError> {
+        let until = Instant::now() + self.drain;
+        self.tasks.begin_closing();
+        self.cache.store().stop_building();
         self.stop.cancel();
-        let _ = tokio::time::timeout(self.drain, self.served).await;
-        let stuck = self.tasks.drain(self.drain).await;
+        let _ = tokio::time::timeout_at(until.into(), self.served).await;
+        let stuck = self.tasks.drain(until.saturating_duration_since(Instant::now())).await;
         for (name, count) in stuck {
             tracing::warn!(task = name, count, "still running after the drain limit; ended");
         }
@@ -147,7 +150,7 @@ async fn serve(
                 tracing::error!(%error, "the server ended");
             }
         }
-        () = limit => tracing::warn!("connections still open after the drain limit; closed"),
+        () = limit => tracing::warn!("connections still open after the drain limit; they end with the process"),
     }
     let _ = done.send(());
 }

@@ -14,7 +14,7 @@ mod load;
 mod policy_file;
 
 pub use duration::{Span, parse_span};
-pub use load::{ConfigError, Overrides, Secrets, load, load_secrets};
+pub use load::{ConfigError, Overrides, Secrets, is_loopback, load, load_secrets};
 pub use policy_file::FilePolicy;
 
 /// Everything `refrain serve` can be told.

@@ -75,9 +75,6 @@ pub enum Error {
     /// A part of Refrain that this call needs is not working; the message says which and why.
     #[error("{0}")]
     Unavailable(String),
-    /// Too much at once; try again later.
-    #[error("{0}")]
-    Overloaded(String),
     /// A fault of Refrain's own.
     #[error("internal error: {0}")]
     Internal(String),

@@ -59,7 +59,12 @@ fn describe() {
     describe_gauge!("refrain_store_bytes", "Stored bytes, by cache");
     describe_counter!("refrain_evictions_total", "Entries evicted for space since the start, by cache");
     describe_counter!("refrain_expirations_total", "Entries swept out after their ttl since the start, by cache");
-    describe_counter!("refrain_index_searches_total", "Searches for the nearest entries, by kind: scan or graph");
+    describe_counter!(
+        "refrain_index_searches_total",
+        "Searches for the nearest entries, by kind: scan, graph, or a scan that a graph made necessary (fallback)"
+    );
+    describe_counter!("refrain_store_failed_commits_total", "Commits that failed: nothing of them was kept");
+    describe_counter!("refrain_store_damaged_entries_total", "Entries that could not be read back, and were dropped");
     describe_gauge!("refrain_embedder_ready", "1 while the embedder works, else 0");
     describe_counter!("refrain_task_panics_total", "Panics caught, by task");
 }
@@ -132,9 +137,16 @@ pub fn removed(cache: &str, evictions: u64, expirations: u64) {
 }
 
 /// How the index was searched since the start.
-pub fn index_searches(scans: u64, graphs: u64) {
+pub fn index_searches(scans: u64, graphs: u64, fallbacks: u64) {
     counter!("refrain_index_searches_total", "kind" => "scan").absolute(scans);
     counter!("refrain_index_searches_total", "kind" => "graph").absolute(graphs);
+    counter!("refrain_index_searches_total", "kind" => "fallback").absolute(fallbacks);
+}
+
+/// What went wrong in the store since the start.
+pub fn store_faults(failed_commits: u64, damaged: u64) {
+    counter!("refrain_store_failed_commits_total").absolute(failed_commits);
+    counter!("refrain_store_damaged_entries_total").absolute(damaged);
 }
 
 /// Does the embedder work?

@@ -62,8 +62,6 @@ reasons! {
         EmbedderBusy = "embedder-busy",
         /// The store did not answer.
         StoreDown = "store-down",
-        /// The caller said `no-store`, so there is nothing to keep and no exact entry was there.
-        NoStore = "no-store",
     }
 }
 

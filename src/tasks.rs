@@ -70,6 +70,25 @@ impl Tasks {
         self.closing.clone()
     }
 
+    /// Begins the shutdown: see [`Tasks::closing`].
+    pub fn begin_closing(&self) {
+        self.closing.cancel();
+    }
+
+    /// Runs `work` to its end whatever becomes of the caller, whose own future may be dropped on the way; `None` when
+    /// it panicked or was ended by the shutdown.
+    pub async fn complete<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (done, result) = tokio::sync::oneshot::channel();
+        self.spawn(name, async move {
+            let _ = done.send(work.await);
+        });
+        result.await.ok()
+    }
+
     /// Begins the shutdown and waits for all tasks, at most `limit`; the names of those that were still running, which
     /// are then ended.
     pub async fn drain(&self, limit: Duration) -> Vec<(&'static str, usize)> {

@@ -6,10 +6,13 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
+use futures_util::stream::{self, Stream};
 use http::{HeaderMap, StatusCode};
 use tokio::sync::{mpsc, watch};
 
@@ -17,6 +20,8 @@ use crate::types::ExactKey;
 
 /// Chunks that may wait for a slow reader before the upstream is read no further.
 const BACKLOG: usize = 32;
+/// How long a follower may hold up everybody who hears the same answer.
+const FOLLOWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What two requests must have in common, besides the key, to share the bytes of one answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,8 +72,25 @@ pub type Pieces = mpsc::Receiver<Result<Bytes, Break>>;
 pub struct Subscription {
     /// The body from its beginning.
     pub pieces: Pieces,
+    /// Raised before the pieces end, when they were all.
+    whole: Arc<AtomicBool>,
     /// The phase, as it changes.
     pub phase: watch::Receiver<Phase>,
+}
+
+impl Subscription {
+    /// The body as a stream. It ends in an error unless it is whole: a listener that was too slow, or whose lead was
+    /// lost, must not take what it got for everything.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Bytes, Break>> {
+        stream::unfold(Some(self), |listening| async move {
+            let mut listening = listening?;
+            match listening.pieces.recv().await {
+                Some(piece) => Some((piece, Some(listening))),
+                None if listening.whole.load(Ordering::Acquire) => None,
+                None => Some((Err(Break("the rest of the answer was lost".into())), None)),
+            }
+        })
+    }
 }
 
 /// What joining came to.
@@ -108,6 +130,18 @@ struct Listener {
     sender: Sender,
     /// The leader's own caller, as against a follower.
     own: bool,
+    whole: Arc<AtomicBool>,
+}
+
+impl Listener {
+    fn new(sender: Sender, own: bool) -> Self {
+        Self { sender, own, whole: Arc::default() }
+    }
+
+    /// How long it may hold up the others.
+    fn patience(&self, own: Duration) -> Duration {
+        if self.own { own } else { own.min(FOLLOWER_PATIENCE) }
+    }
 }
 
 /// A panicking holder leaves plain data behind, so a poisoned lock is still good.
@@ -132,8 +166,10 @@ impl Flight {
                 sender.try_send(Ok(piece.clone())).ok()?;
             }
         }
-        state.listeners.push(Listener { sender, own: false });
-        Some(Subscription { pieces, phase: self.phase.subscribe() })
+        let listener = Listener::new(sender, false);
+        let whole = Arc::clone(&listener.whole);
+        state.listeners.push(listener);
+        Some(Subscription { pieces, whole, phase: self.phase.subscribe() })
     }
 }
 
@@ -205,9 +241,10 @@ pub struct Lead {
 impl Lead {
     fn of(flight: Arc<Flight>, registered: Option<(Flights, ExactKey)>) -> (Self, Subscription) {
         let (sender, pieces) = mpsc::channel(BACKLOG);
-        lock(&flight.state).listeners.push(Listener { sender, own: true });
-        let phase = flight.phase.subscribe();
-        (Self { flight, registered }, Subscription { pieces, phase })
+        let listener = Listener::new(sender, true);
+        let subscription = Subscription { pieces, whole: Arc::clone(&listener.whole), phase: flight.phase.subscribe() };
+        lock(&flight.state).listeners.push(listener);
+        (Self { flight, registered }, subscription)
     }
 
     /// Announces upstream's status and headers to the followers. An answer that is not to be shared frees them: only
@@ -222,19 +259,23 @@ impl Lead {
         self.flight.phase.send_replace(Phase::Failed);
     }
 
-    /// Gives a piece to every listener; waits for slow ones, and leaves those that stall for `patience`.
+    /// Gives a piece to every listener; waits for slow ones, and leaves those that stall: the leader's own caller
+    /// after `patience`, a follower, which holds up strangers, sooner.
     pub async fn publish(&self, piece: Bytes, patience: Duration) {
-        for listener in self.log(&piece) {
-            if let Err(mpsc::error::TrySendError::Full(piece)) = listener.try_send(Ok(piece.clone())) {
-                let sent = tokio::time::timeout(patience, listener.send(piece)).await;
-                if sent.is_err() {
-                    self.dismiss(&listener);
-                }
+        let slow =
+            self.log(&piece).into_iter().filter_map(|listener| match listener.sender.try_send(Ok(piece.clone())) {
+                Err(mpsc::error::TrySendError::Full(piece)) => Some((listener, piece)),
+                _ => None,
+            });
+        let sends = slow.map(|(listener, piece)| async move {
+            if tokio::time::timeout(listener.patience(patience), listener.sender.send(piece)).await.is_err() {
+                self.dismiss(&listener.sender);
             }
-        }
+        });
+        join_all(sends).await;
     }
 
-    fn log(&self, piece: &Bytes) -> Vec<Sender> {
+    fn log(&self, piece: &Bytes) -> Vec<Listener> {
         let mut state = lock(&self.flight.state);
         state.logged += piece.len();
         if state.logged > self.flight.log_limit {
@@ -244,7 +285,7 @@ impl Lead {
             state.log.push(piece.clone());
         }
         state.listeners.retain(|listener| !listener.sender.is_closed());
-        state.listeners.iter().map(|listener| listener.sender.clone()).collect()
+        state.listeners.clone()
     }
 
     fn dismiss(&self, stalled: &Sender) {
@@ -262,17 +303,28 @@ impl Lead {
         });
     }
 
+    /// The answer has been kept, though its body has not ended yet: nobody needs to wait any longer.
+    pub fn kept(&mut self) {
+        self.deregister();
+        self.flight.phase.send_replace(Phase::Kept);
+    }
+
     /// Ends the body cleanly for every listener.
     pub fn finish(mut self, kept: bool) {
+        let kept = kept || matches!(*self.flight.phase.borrow(), Phase::Kept);
+        for listener in &lock(&self.flight.state).listeners {
+            listener.whole.store(true, Ordering::Release);
+        }
         self.end(if kept { Phase::Kept } else { Phase::Failed });
     }
 
     /// Ends the body short, and says why.
     pub async fn break_off(mut self, why: Break, patience: Duration) {
         let listeners = std::mem::take(&mut lock(&self.flight.state).listeners);
-        for listener in listeners {
-            let _ = tokio::time::timeout(patience, listener.sender.send(Err(why.clone()))).await;
-        }
+        let told = listeners
+            .iter()
+            .map(|listener| tokio::time::timeout(listener.patience(patience), listener.sender.send(Err(why.clone()))));
+        join_all(told).await;
         self.end(Phase::Failed);
     }
 
@@ -335,6 +387,8 @@ impl Drop for Lead {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::StreamExt;
+
     use super::*;
 
     const KEY: ExactKey = ExactKey([1; 32]);
@@ -381,6 +435,53 @@ mod tests {
         drop(leader);
         follower.phase.wait_for(|phase| matches!(phase, Phase::Failed)).await.unwrap();
         assert!(matches!(flights.join(KEY, Shape::default(), 100), Join::Lead(..)));
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_was_left_behind_or_lost_its_lead_does_not_end_well() {
+        let flights = Flights::default();
+        let (leader, own) = lead(&flights, 100);
+        drop(leader);
+        let pieces: Vec<_> = own.into_stream().collect().await;
+        assert!(matches!(pieces.as_slice(), [Err(_)]));
+        let (leader, own) = lead(&flights, 100);
+        for _ in 0..=BACKLOG {
+            leader.publish("piece".into(), Duration::from_millis(5)).await;
+        }
+        leader.finish(false);
+        let pieces: Vec<_> = own.into_stream().collect().await;
+        assert_eq!(pieces.len(), BACKLOG + 1);
+        assert!(pieces.last().is_some_and(Result::is_err), "what is missing is told");
+    }
+
+    #[tokio::test]
+    async fn a_stalled_follower_is_left_and_holds_nobody_up_for_long() {
+        let flights = Flights::default();
+        let (mut leader, own) = lead(&flights, 1_000_000);
+        leader.open(head(), true);
+        let Join::Follow(stalled) = flights.join(KEY, Shape::default(), 100) else { panic!("no follower") };
+        #[allow(clippy::disallowed_methods, reason = "it ends with the test")]
+        let reading = tokio::spawn(text(own));
+        let began = std::time::Instant::now();
+        for _ in 0..3 * BACKLOG {
+            leader.publish("piece ".into(), Duration::from_mins(1)).await;
+        }
+        leader.finish(true);
+        assert!(began.elapsed() < 3 * FOLLOWER_PATIENCE, "{:?}", began.elapsed());
+        assert_eq!(reading.await.unwrap().unwrap().len(), 3 * BACKLOG * 6);
+        let pieces: Vec<_> = stalled.into_stream().collect().await;
+        assert!(pieces.last().is_some_and(Result::is_err));
+    }
+
+    #[tokio::test]
+    async fn an_answer_kept_before_its_body_ends_stays_kept() {
+        let flights = Flights::default();
+        let (mut leader, own) = lead(&flights, 100);
+        leader.open(head(), true);
+        leader.kept();
+        assert!(flights.is_empty());
+        leader.finish(false);
+        assert!(matches!(*own.phase.borrow(), Phase::Kept));
     }
 
     #[tokio::test]

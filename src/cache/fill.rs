@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::cache::Cache;
 use crate::embedding::Embedding;
 use crate::entry::{Answer, Entry, EntryKind};
+use crate::policy::{freshness, guard};
 use crate::settings::CachePolicy;
 use crate::store::{Limits, StoreError};
 use crate::types::{Attributes, CacheId, EntryId, ExactKey, PartitionKey, TenantId};
@@ -41,6 +42,9 @@ pub enum KeepError {
         /// The policy's limit.
         limit: usize,
     },
+    /// The policy keeps nothing: ttl 0, or mode off.
+    #[error("the cache's policy keeps nothing (ttl 0, or mode off)")]
+    NothingKept,
     /// The store could not keep it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -62,9 +66,10 @@ impl Keep {
         self.json_mode
     }
 
-    /// Another lifetime than the policy's.
-    pub fn lasting(mut self, lifetime: Duration) -> Self {
-        self.lifetime = lifetime;
+    /// With the caller's wish for a lifetime, within what the policy allows.
+    pub fn lasting(mut self, wish: Duration, policy: &CachePolicy) -> Self {
+        let sensitive = guard::time_sensitive(&self.text).is_some();
+        self.lifetime = freshness::lifetime(policy, Some(wish), sensitive);
         self
     }
 }

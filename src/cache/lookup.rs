@@ -125,8 +125,8 @@ impl Cache {
             let tier = if same { Tier::Exact } else { Tier::Semantic };
             return Lookup::Hit(Box::new(hit_of(passed, tier, now, semantic.considered)));
         }
-        let lifetime = freshness::lifetime(policy, question.directives.ttl, sensitive);
-        let keep = (!question.directives.no_store && lifetime > 0)
+        let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
+        let keep = (!question.directives.no_store && !lifetime.is_zero())
             .then(|| Box::new(self.keep(&question, (key, known), semantic.embedding.take(), lifetime, policy)));
         forward(semantic.reason, semantic.best, keep, semantic.considered)
     }
@@ -136,7 +136,7 @@ impl Cache {
         question: &Question<'_>,
         (exact_key, known): (ExactKey, Option<EntryId>),
         embedding: Option<Embedding>,
-        lifetime: u64,
+        lifetime: Duration,
         policy: &CachePolicy,
     ) -> Keep {
         let prompt = question.prompt;
@@ -154,7 +154,7 @@ impl Cache {
             canonical: prompt.canonical.clone(),
             text: prompt.text.clone(),
             attributes: question.scope.attributes.clone(),
-            lifetime: Duration::from_secs(lifetime),
+            lifetime,
             max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
             limits: crate::cache::fill::limits(policy),
             json_mode: prompt.json_mode,

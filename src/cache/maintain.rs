@@ -34,6 +34,8 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
                 () = tokio::time::sleep(TICK) => {}
             }
             cache.store().maintain().await;
+            // Samples are kept until somebody asks for them, or this.
+            metrics::install().upkeep();
         }
     });
 }
@@ -48,7 +50,10 @@ async fn adopt_when_ready(cache: Cache, tasks: Tasks) {
         };
         match cache.store().adopt(fingerprint, dimension).await {
             Ok(()) => tracing::info!(dimension, "the embedder is ready: the semantic tier serves from now on"),
-            Err(error) => tracing::error!(%error, "the store cannot use the embedder's vectors"),
+            Err(error) => {
+                tracing::error!(%error, "the store cannot use the embedder's vectors yet");
+                continue;
+            }
         }
         return;
     }
@@ -68,7 +73,8 @@ async fn sweep(cache: &Cache) {
 /// Brings the metrics that are states, not events, up to date.
 pub(super) fn set_gauges(cache: &Cache) {
     let searches = cache.store().totals().searches;
-    metrics::index_searches(searches.scans, searches.graphs);
+    metrics::index_searches(searches.scans, searches.graphs, searches.fallbacks);
+    metrics::store_faults(cache.store().totals().failed_commits, cache.store().totals().damaged);
     metrics::embedder_ready(cache.embedder().state() == State::Ready);
     for (id, _) in cache.policies().list() {
         let stats = cache.store().stats(&id);

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use crate::cache::Cache;
 use crate::cache::fill::{Keep, KeepError, limits};
 use crate::cache::lookup::plain_scope;
-use crate::cache::search::Query;
-use crate::entry::{Answer, Entry, EntryKind};
+use crate::cache::search::{Passed, Query};
+use crate::entry::{Answer, EntryKind};
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard::{self, Features};
@@ -73,10 +73,16 @@ impl Cache {
         if wants(Strategy::Exact) {
             found.extend(self.plain_exact(&scope, query, now).await);
         }
-        if found.len() < query.wanted && wants(Strategy::Semantic) {
+        if found.len() < query.wanted {
             let known: Vec<EntryId> = found.iter().map(|hit: &PlainFound| hit.stored.entry.id).collect();
             let near = self.plain_semantic(&scope, policy, query, now).await;
-            found.extend(near.into_iter().filter(|hit| !known.contains(&hit.stored.entry.id)));
+            // An equal prompt with more attributes has another exact key: it is found as the nearest there is.
+            let wanted = near.into_iter().filter_map(|mut hit| {
+                let equal = hit.stored.entry.text == query.prompt && wants(Strategy::Exact);
+                hit.tier = if equal { Tier::Exact } else { Tier::Semantic };
+                (equal || wants(Strategy::Semantic)).then_some(hit)
+            });
+            found.extend(wanted.filter(|hit| !known.contains(&hit.stored.entry.id)));
         }
         found.truncate(query.wanted);
         for hit in &found {
@@ -123,22 +129,14 @@ impl Cache {
             wanted: query.wanted,
             explain: false,
         };
-        let exact_too = query.strategies.is_empty() || query.strategies.contains(&Strategy::Exact);
-        let passed = self.search(&search).await.passed;
-        passed
-            .into_iter()
-            .map(|p| {
-                let equal = exact_too && p.stored.entry.text == query.prompt;
-                let tier = if equal { Tier::Exact } else { Tier::Semantic };
-                PlainFound { stored: p.stored, similarity: p.similarity, tier }
-            })
-            .collect()
+        let found = |p: Passed| PlainFound { stored: p.stored, similarity: p.similarity, tier: Tier::Semantic };
+        self.search(&search).await.passed.into_iter().map(found).collect()
     }
 
     /// Keeps a plain entry; an earlier one for the same prompt and labels is replaced.
     ///
     /// # Errors
-    /// When the answer is too large, or the store fails.
+    /// When the policy keeps nothing, the answer is too large, or the store fails.
     pub async fn plain_store(
         &self,
         cache: &CacheId,
@@ -148,8 +146,10 @@ impl Cache {
     ) -> Result<EntryId, KeepError> {
         let scope = plain_scope(policy, tenant, cache);
         let sensitive = guard::time_sensitive(&plain.prompt).is_some();
-        let default = Duration::from_secs(freshness::lifetime(policy, None, sensitive));
-        let lifetime = plain.ttl.map_or(default, |ttl| ttl.min(Duration::from_secs(policy.max_ttl)));
+        let lifetime = freshness::lifetime(policy, plain.ttl, sensitive);
+        if lifetime.is_zero() || policy.mode == Mode::Off {
+            return Err(KeepError::NothingKept);
+        }
         let embedding = self.embedding_to_keep(&plain.prompt, policy, sensitive).await;
         let fingerprint = embedding.as_ref().and_then(|_| self.inner.embedder.fingerprint());
         let keep = Keep {
@@ -241,10 +241,5 @@ impl Cache {
         let mut owners = vec![plain_scope(policy, tenant, cache).tenant, Self::owner(policy, tenant)];
         owners.dedup();
         owners
-    }
-
-    /// The prompt and answer of an entry as plain text.
-    pub fn plain_answer(entry: &Entry) -> String {
-        String::from_utf8_lossy(&entry.answer.body).into_owned()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A vetoed or unloadable neighbour never hides a right one behind it: `k` doubles up to [`MAX_K`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::cache::{Cache, Prepared};
@@ -70,10 +71,11 @@ impl Cache {
     pub(super) async fn search(&self, query: &Query<'_>) -> Found {
         let mut found =
             Found { passed: Vec::new(), best: None, reason: MissReason::NoCandidate, considered: Vec::new() };
-        let (mut k, mut seen) = (4.max(query.wanted), 0);
+        let (mut k, mut seen) = (4.max(query.wanted), HashSet::new());
         loop {
             let candidates = self.neighbours(query, k);
-            for candidate in candidates.iter().skip(seen) {
+            // A wider search may find other neighbours than a narrow one, and entries come meanwhile.
+            for candidate in candidates.iter().filter(|candidate| seen.insert(candidate.id)) {
                 if found.passed.len() >= query.wanted {
                     return found;
                 }
@@ -81,8 +83,7 @@ impl Cache {
                     return found;
                 }
             }
-            seen = candidates.len();
-            if seen < k || k >= MAX_K || found.passed.len() >= query.wanted {
+            if candidates.len() < k || k >= MAX_K || found.passed.len() >= query.wanted {
                 return found;
             }
             k = (k * 2).min(MAX_K);

@@ -54,13 +54,9 @@ pub fn load(overrides: &Overrides, env: &BTreeMap<String, String>) -> Result<Con
         Some(path) => file(path)?,
         None => Table::new(),
     };
-    for (name, text) in env.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
-        let path: Vec<String> = name[PREFIX.len()..].split("__").map(str::to_ascii_lowercase).collect();
-        set(&mut table, &path, scalar(text)).map_err(|problem| ConfigError(format!("{name}: {problem}")))?;
-        // Read after each one, so that the error can name the variable.
-        config_of(&table).map_err(|problem| ConfigError(format!("{name}: {problem}")))?;
-    }
-    let mut config = config_of(&table).map_err(ConfigError)?;
+    let variables: Vec<(&String, &String)> = env.iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+    table = overridden(&table, &variables)?;
+    let mut config = config_of(&table).map_err(|problem| guilty(&table, &variables, &problem))?;
     if let Some(listen) = &overrides.listen {
         config.server.listen.clone_from(listen);
     }
@@ -69,6 +65,55 @@ pub fn load(overrides: &Overrides, env: &BTreeMap<String, String>) -> Result<Con
     }
     config.validate(env)?;
     Ok(config)
+}
+
+/// `base` with these variables laid over it: as TOML has them, or as the text that they are where only that fits.
+fn overridden(base: &Table, variables: &[(&String, &String)]) -> Result<Table, ConfigError> {
+    let mut table = base.clone();
+    for (name, text) in variables {
+        put(&mut table, name, scalar(text))?;
+    }
+    for (name, text) in variables {
+        if config_of(&table).is_ok() {
+            break;
+        }
+        let mut as_text = table.clone();
+        put(&mut as_text, name, Value::String((*text).clone()))?;
+        if config_of(&as_text).is_ok() {
+            table = as_text;
+        }
+    }
+    Ok(table)
+}
+
+fn put(table: &mut Table, name: &str, value: Value) -> Result<(), ConfigError> {
+    let path: Vec<String> = name[PREFIX.len()..].split("__").map(str::to_ascii_lowercase).collect();
+    set(table, &path, value).map_err(|problem| ConfigError(format!("{name}: {problem}")))
+}
+
+/// The error, under the name of the variable that makes it, as far as that can be told.
+fn guilty(table: &Table, variables: &[(&String, &String)], problem: &str) -> ConfigError {
+    let blamed = variables.iter().find(|(name, _)| {
+        let mut without = table.clone();
+        remove(&mut without, &name[PREFIX.len()..].to_ascii_lowercase());
+        config_of(&without).is_ok()
+    });
+    let all = || variables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let name = blamed.map_or_else(all, |(name, _)| (*name).clone());
+    ConfigError(if name.is_empty() { problem.to_owned() } else { format!("{name}: {problem}") })
+}
+
+fn remove(table: &mut Table, path: &str) {
+    match path.split_once("__") {
+        None => {
+            table.remove(path);
+        }
+        Some((section, rest)) => {
+            if let Some(Value::Table(inner)) = table.get_mut(section) {
+                remove(inner, rest);
+            }
+        }
+    }
 }
 
 fn file(path: &std::path::Path) -> Result<Table, ConfigError> {
@@ -139,6 +184,12 @@ impl Config {
             self.check_upstream(upstream)?;
         }
         for (id, file) in &self.caches {
+            for (field, span) in [("ttl", file.ttl), ("max_ttl", file.max_ttl)] {
+                if span.is_some_and(|span| span.0.subsec_millis() != 0) {
+                    let field = format!("caches.{id}.{field}");
+                    return Err(ConfigError::new(&field, "is not a whole number of seconds", "whole seconds"));
+                }
+            }
             let named = |invalid: Invalid| {
                 let field = format!("caches.{id}.{}", snake(&invalid.field));
                 ConfigError::new(&field, snake(&invalid.problem), snake(&invalid.accepted))
@@ -268,6 +319,13 @@ impl Log {
     }
 }
 
+/// Does this URL lead to this machine?
+pub fn is_loopback(url: &str) -> bool {
+    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// `maxTtl` as the file spells it: `max_ttl`.
 fn snake(camel: &str) -> String {
     let mut text = String::new();
@@ -347,6 +405,21 @@ mod tests {
         let upstreams = config.effective_upstreams();
         assert_eq!(upstreams.len(), 2);
         assert_eq!(upstreams[0].base_url, "https://api.openai.com/v1");
+    }
+
+    #[test]
+    fn variables_are_taken_together_and_a_number_may_be_a_text() {
+        let env = [
+            ("REFRAIN__EMBEDDER__REMOTE__BASE_URL", "http://127.0.0.1:9/v1"),
+            ("REFRAIN__EMBEDDER__REMOTE__MODEL", "m"),
+            ("REFRAIN__STORE__DATA_DIR", "2024"),
+        ];
+        let config = with("", &env).unwrap();
+        assert_eq!(config.embedder.remote.unwrap().model, "m");
+        assert_eq!(config.store.data_dir, PathBuf::from("2024"));
+        let env = [("REFRAIN__INDEX__M", "16"), ("REFRAIN__INDEX__COLOUR", "blue")];
+        let error = with("", &env).unwrap_err().to_string();
+        assert!(error.starts_with("REFRAIN__INDEX__COLOUR: ") && error.contains("colour"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! down: texts are then turned away at once instead of each waiting for its deadline, while one task asks on until an
 //! answer comes.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 4 << 20;
 /// Requests at once when the config leaves it open.
 const CONCURRENT: usize = 8;
+/// The field that an error names when the server does not take a text.
+const TEXT: &str = "text";
 
 /// A remote model, as it is at the moment.
 pub struct Remote {
@@ -71,11 +73,13 @@ impl Remote {
     pub async fn start(remote: &config::Remote, key: Option<&str>, config: &config::Embedder) -> Result<Self, String> {
         // Fails only when one is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_WITHIN)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| format!("no HTTP client for embedder.remote: {}", root(&error)))?;
+        let mut client =
+            reqwest::Client::builder().connect_timeout(CONNECT_WITHIN).redirect(reqwest::redirect::Policy::none());
+        // A system proxy cannot reach this machine's own loopback.
+        if config::is_loopback(&remote.base_url) {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| format!("no HTTP client for embedder.remote: {}", root(&error)))?;
         let threads = if config.threads == 0 { CONCURRENT } else { config.threads };
         let shared = Arc::new(Shared {
             client,
@@ -118,16 +122,17 @@ impl Remote {
         if let State::Degraded(reason) = self.state() {
             return Err(EmbedError::Down(reason));
         }
-        let outcome = tokio::time::timeout_at(until.into(), self.shared.queued(text)).await;
+        let asked = AtomicBool::new(false);
+        let outcome = tokio::time::timeout_at(until.into(), self.shared.queued(text, &asked)).await;
         let outcome = outcome.unwrap_or(Err(EmbedError::Deadline));
         match &outcome {
             Ok(_) => self.shared.failures.store(0, Ordering::Relaxed),
-            Err(EmbedError::Busy) => {}
-            Err(error) => {
+            Err(error) if asked.into_inner() && is_the_servers(error) => {
                 if self.shared.failures.fetch_add(1, Ordering::Relaxed) + 1 >= DOWN_AFTER {
                     self.shared.degrade(error.to_string());
                 }
             }
+            Err(_) => {}
         }
         outcome
     }
@@ -149,6 +154,11 @@ async fn recover(shared: Arc<Shared>) {
         }
         shared.down.notified().await;
     }
+}
+
+/// A refusal of one text says nothing of the next.
+fn is_the_servers(error: &EmbedError) -> bool {
+    !matches!(error, EmbedError::Busy) && !matches!(error, EmbedError::Invalid(invalid) if invalid.field == TEXT)
 }
 
 /// Counts a text among those that wait, until it is dropped.
@@ -198,8 +208,10 @@ impl Shared {
         }
     }
 
-    async fn queued(&self, text: &str) -> Result<Embedding, EmbedError> {
+    /// Asks the server when its turn has come, and notes in `asked` that it did.
+    async fn queued(&self, text: &str, asked: &AtomicBool) -> Result<Embedding, EmbedError> {
         if let Ok(_slot) = self.slots.try_acquire() {
+            asked.store(true, Ordering::Relaxed);
             return self.ask(text).await;
         }
         let waiting = Waiting(&self.waiting);
@@ -208,6 +220,7 @@ impl Shared {
         }
         let slot = self.slots.acquire().await.map_err(|_| EmbedError::Down("shutting down".into()))?;
         drop(waiting);
+        asked.store(true, Ordering::Relaxed);
         let answer = self.ask(text).await;
         drop(slot);
         answer
@@ -222,6 +235,10 @@ impl Shared {
         let down = |error: reqwest::Error| EmbedError::Down(root(&error));
         let mut response = request.send().await.map_err(down)?;
         let status = response.status();
+        if matches!(status.as_u16(), 400 | 413 | 422) {
+            let problem = format!("the server answered {status}");
+            return Err(EmbedError::Invalid(Invalid::new(TEXT, problem, "a text that the model takes")));
+        }
         if !status.is_success() {
             return Err(EmbedError::Down(format!("the server answered {status}")));
         }

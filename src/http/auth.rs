@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::http::render::{Style, render};
 use crate::http::state::App;
 use crate::types::TenantId;
-use crate::upstream::Upstream;
+use crate::upstream::{CREDENTIALS, Upstream};
 
 /// The access rules of this installation.
 #[derive(Clone)]
@@ -99,11 +99,7 @@ fn is_loopback(host: &str) -> bool {
 
 /// The key in `Authorization: Bearer` or `x-api-key`.
 fn credential(headers: &HeaderMap) -> Option<&[u8]> {
-    let bearer = headers.get(header::AUTHORIZATION).map(http::HeaderValue::as_bytes);
-    let bearer = bearer.and_then(|value| {
-        let scheme = value.get(..7)?;
-        scheme.eq_ignore_ascii_case(b"bearer ").then(|| value[7..].trim_ascii())
-    });
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
     bearer.or_else(|| headers.get("x-api-key").map(http::HeaderValue::as_bytes)).filter(|key| !key.is_empty())
 }
 
@@ -117,9 +113,21 @@ impl App {
         if upstream.is_some_and(|upstream| upstream.key.is_some()) {
             return TenantId::LOCAL;
         }
-        let sent = headers.get(header::AUTHORIZATION).or_else(|| headers.get("x-api-key"));
-        self.cache.tenant(credential(headers).or_else(|| sent.map(http::HeaderValue::as_bytes)))
+        let sent = passed_through(headers);
+        self.cache.tenant((!sent.is_empty()).then_some(&sent))
     }
+}
+
+/// Everything in a request that a provider may take for a credential.
+fn passed_through(headers: &HeaderMap) -> Vec<u8> {
+    let values = CREDENTIALS.iter().flat_map(|name| headers.get_all(*name)).map(http::HeaderValue::as_bytes);
+    values.map(|value| bearer(value).unwrap_or(value)).collect::<Vec<_>>().join(&0)
+}
+
+/// The token of a `Bearer` value.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let scheme = value.get(..7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| value[7..].trim_ascii())
 }
 
 #[cfg(test)]
@@ -149,6 +157,22 @@ mod tests {
             vec![("host", "127.0.0.1"), ("content-type", "text/plain;charset=UTF-8")],
         ] {
             assert!(admit(&pairs).is_err(), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn every_credential_that_goes_upstream_tells_callers_apart() {
+        let one = passed_through(&headers(&[("authorization", "Bearer a")]));
+        assert_eq!(one, passed_through(&headers(&[("authorization", "bearer a")])));
+        for other in [
+            vec![],
+            vec![("authorization", "Bearer b")],
+            vec![("authorization", "Bearer a"), ("api-key", "b")],
+            vec![("api-key", "b")],
+            vec![("x-goog-api-key", "c")],
+            vec![("authorization", "Basic a")],
+        ] {
+            assert_ne!(one, passed_through(&headers(&other)), "{other:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::entry::EntryKind;
 use crate::error::Error;
 use crate::policy::cache_status::CacheStatus;
 use crate::prompt::Prompt;
-use crate::types::{Outcome, Timestamp};
+use crate::types::Timestamp;
 
 /// A fresh OpenAI-style completion id.
 fn completion_id() -> String {
@@ -74,13 +74,8 @@ pub fn respond(hit: &Hit, prompt: &Prompt, now: Timestamp) -> Result<Response, E
     };
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
-    let status = CacheStatus {
-        hit: true,
-        fwd: (hit.outcome == Outcome::Stale).then_some("stale"),
-        ttl: Some(hit.ttl),
-        detail: Some(hit.tier.as_str()),
-        ..CacheStatus::default()
-    };
+    let status =
+        CacheStatus { hit: true, ttl: Some(hit.ttl), detail: Some(hit.tier.as_str()), ..CacheStatus::default() };
     insert(headers, "cache-status", &status.render());
     insert(headers, "x-refrain-outcome", hit.outcome.as_str());
     insert(headers, "x-refrain-tier", hit.tier.as_str());

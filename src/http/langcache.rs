@@ -17,6 +17,7 @@ use crate::error::{Error, Invalid};
 use crate::http::access_log::Fate;
 use crate::http::body;
 use crate::http::lookup::{kept_error, ttl_millis};
+use crate::http::operator::whole;
 use crate::http::render::LangCacheError;
 use crate::http::state::App;
 use crate::settings::{CachePolicy, Strategy};
@@ -189,7 +190,9 @@ pub async fn delete_matching(
         let accepted = "at least one attribute; POST .../flush deletes everything";
         return Err(Invalid::new("attributes", "is empty", accepted).into());
     }
-    let deleted = app.cache.delete_by_attributes(&place.id, place.tenant, &place.policy, attributes).await;
+    let engine = app.cache.clone();
+    let deleting = async move { engine.delete_by_attributes(&place.id, place.tenant, &place.policy, attributes).await };
+    let deleted = whole(&app, deleting).await?;
     Ok(Json(json!({ "deletedEntriesCount": deleted.map_err(|error| kept_error(&error))? })))
 }
 
@@ -200,7 +203,9 @@ pub async fn flush(
     headers: HeaderMap,
 ) -> Result<StatusCode, LangCacheError> {
     let place = Place::of(&app, &cache, &headers)?;
-    app.cache.flush(&place.id, place.tenant, &place.policy).await.map_err(|error| kept_error(&error))?;
+    let engine = app.cache.clone();
+    let flushing = async move { engine.flush(&place.id, place.tenant, &place.policy).await };
+    whole(&app, flushing).await?.map_err(|error| kept_error(&error))?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -28,6 +28,7 @@ use crate::policy::directives::Directives;
 use crate::policy::partition::Scope;
 use crate::prompt::Prompt;
 use crate::settings::{CachePolicy, MAX_SECONDS};
+use crate::store::StoreError;
 use crate::types::{Attributes, CacheId, Dialect, LookupId};
 
 #[derive(Deserialize)]
@@ -162,15 +163,18 @@ pub async fn store(
     let mut found = understand(&app, &cache, &headers, told.request, told.dialect, told.attributes)?;
     // A store is a fill whose answer is here already: planned like one, by the same code.
     found.directives.no_cache = true;
+    // Planned for the wish, even where the policy's own ttl is 0; the exact lifetime follows.
+    found.directives.ttl = lifetime.map(|wish| wish.as_secs().max(1));
     let question =
         Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: false };
     let keep = match app.cache.lookup(question, &found.policy).await {
+        Lookup::Forward(forward) if forward.reason == "no-cache" => forward.keep.ok_or("the policy's ttl is 0"),
         Lookup::Forward(forward) => forward.keep.ok_or(forward.reason),
         Lookup::Hit(_) => Err("no-cache"),
     };
     let keep = keep.map_err(|reason| unprocessable("request", format!("may not be kept: {reason}")))?;
     let keep = match lifetime {
-        Some(lifetime) => keep.lasting(lifetime.min(Duration::from_secs(found.policy.max_ttl))),
+        Some(wish) => keep.lasting(wish, &found.policy),
         None => *keep,
     };
     let id = commit(&app, keep, told.response.get().as_bytes()).await?;
@@ -191,6 +195,14 @@ pub fn kept_error(error: &KeepError) -> Error {
         KeepError::TooLarge { size, limit } => {
             let accepted = format!("at most {limit} bytes (maxAnswerBytes)");
             Error::Unprocessable(Invalid::new("response", format!("has {size} bytes"), accepted))
+        }
+        KeepError::NothingKept => {
+            let accepted = "a cache whose policy has mode \"on\" and a ttl above 0";
+            Error::Unprocessable(Invalid::new("cacheId", error.to_string(), accepted))
+        }
+        KeepError::Store(StoreError::TooLarge { bytes, max_bytes }) => {
+            let accepted = format!("at most {max_bytes} bytes (maxBytes), and maxEntries above 0");
+            Error::Unprocessable(Invalid::new("response", format!("makes an entry of {bytes} bytes"), accepted))
         }
         KeepError::Store(error) => Error::Unavailable(format!("the store failed: {error}")),
     }

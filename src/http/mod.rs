@@ -44,9 +44,8 @@ pub fn router(app: App) -> Router {
         .route("/v1/caches/{cache}/{*rest}", any(render::no_such_route))
         .route("/v1/config", get(operator::config))
         .route("/metrics", get(ops::metrics));
-    let provider_surface = Router::new()
-        .route("/v1/{*path}", any(proxy::in_default_cache))
-        .route("/caches/{cache}/v1/{*path}", any(proxy::in_named_cache));
+    let provider_surface =
+        Router::new().route("/v1/{*path}", any(proxy::serve)).route("/caches/{cache}/v1/{*path}", any(proxy::serve));
     let open = Router::new()
         .route("/livez", get(ops::livez))
         .route("/readyz", get(ops::readyz))

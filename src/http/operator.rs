@@ -44,7 +44,9 @@ pub async fn put(
     let id: CacheId = cache.parse()?;
     let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
     let policy = document::put(&bytes).map_err(Error::Unprocessable)?;
-    let (policy, created) = app.cache.change_policy::<PolicyError>(&id, |_| Ok(policy)).await.map_err(changed)?;
+    let (cache, named) = (app.cache.clone(), id.clone());
+    let change = async move { cache.change_policy::<PolicyError>(&named, |_| Ok(policy)).await };
+    let (policy, created) = whole(&app, change).await?.map_err(changed)?;
     tracing::info!(cache = %id, created, "policy replaced");
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(document::to_json(&policy))).into_response())
@@ -59,11 +61,13 @@ pub async fn patch(
 ) -> Result<Json<Value>, Problem> {
     let id: CacheId = cache.parse()?;
     let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
-    let change = |current: Option<&CachePolicy>| match current {
+    let change = move |current: Option<&CachePolicy>| match current {
         Some(current) => document::patch(current, &bytes).map_err(|invalid| Patched(Error::Unprocessable(invalid))),
         None => Err(Patched(unknown(&cache))),
     };
-    let (policy, _) = app.cache.change_policy(&id, change).await.map_err(|p: Patched| p.0)?;
+    let (engine, named) = (app.cache.clone(), id.clone());
+    let changing = async move { engine.change_policy(&named, change).await };
+    let (policy, _) = whole(&app, changing).await?.map_err(|p: Patched| p.0)?;
     tracing::info!(cache = %id, "policy changed");
     Ok(Json(document::to_json(&policy)))
 }
@@ -80,7 +84,8 @@ impl From<PolicyError> for Patched {
 /// `DELETE /v1/caches/{cache}`: the policy and all entries. A cache of the config file keeps its configured policy.
 pub async fn delete(State(app): State<App>, Path(cache): Path<String>) -> Result<StatusCode, Problem> {
     let id: CacheId = cache.parse()?;
-    app.cache.delete_cache(&id).await.map_err(changed)?;
+    let (engine, named) = (app.cache.clone(), id.clone());
+    whole(&app, async move { engine.delete_cache(&named).await }).await?.map_err(changed)?;
     tracing::info!(cache = %id, "cache deleted");
     Ok(StatusCode::NO_CONTENT)
 }
@@ -94,6 +99,15 @@ pub async fn stats(State(app): State<App>, Path(cache): Path<String>) -> Result<
 /// `GET /v1/config`
 pub async fn config(State(app): State<App>) -> Json<Value> {
     Json(app.config.masked())
+}
+
+/// A change that is made whole even when its caller leaves half way.
+pub(super) async fn whole<T: Send + 'static>(
+    app: &App,
+    change: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Error> {
+    let done = app.tasks.complete("change", change).await;
+    done.ok_or_else(|| Error::Unavailable("the service is shutting down".into()))
 }
 
 fn stats_of(app: &App, id: &CacheId) -> Value {

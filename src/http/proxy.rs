@@ -5,16 +5,16 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 
 use crate::cache::{Forward, Head, Hit, Join, Lead, Lookup, Phase, Question, Shape, Subscription};
 use crate::dialect::openai_chat;
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 use crate::http::access_log::Fate;
 use crate::http::hit::{self, insert};
 use crate::http::pump::{self, Errand};
@@ -40,30 +40,51 @@ const BIG_BODY: usize = 256 << 10;
 /// How often a request waits for another one's fill before it goes upstream by itself.
 const ROUNDS: usize = 3;
 
-/// `/v1/...`
-pub async fn in_default_cache(State(app): State<App>, Path(path): Path<String>, request: Request) -> Response {
-    serve(app, None, &path, request).await
-}
-
-/// `/caches/{cache}/v1/...`
-pub async fn in_named_cache(
-    State(app): State<App>,
-    Path((cache, path)): Path<(String, String)>,
-    request: Request,
-) -> Response {
-    serve(app, Some(cache), &path, request).await
-}
-
-async fn serve(app: App, cache: Option<String>, path: &str, request: Request) -> Response {
-    // An SDK that adds `/v1` by itself, given a base URL that has it already.
-    let path = path.strip_prefix("v1/").unwrap_or(path);
+/// `/v1/...` and `/caches/{cache}/v1/...`
+pub async fn serve(State(app): State<App>, request: Request) -> Response {
     let style = Style::of_path(request.uri().path());
-    match Call::of(app, cache, path, request).await {
+    match Call::of(app, request).await {
         Ok(call) if call.path == CHAT && call.method == Method::POST => call.chat().await,
         Ok(call) => call.relay(Outcome::Bypass, BypassReason::Endpoint.as_str()).await,
         Err(error) => Err(error),
     }
-    .unwrap_or_else(|error| render(&error, style))
+    .unwrap_or_else(|error| refused(&error, style))
+}
+
+/// The cache that a URL names, and the path under the provider's base URL: as they were sent and decoded nowhere, so
+/// that `%2F` stays a character of a name. Nothing may climb out of the base URL.
+fn locate(path: &str) -> Result<(Option<&str>, &str), Error> {
+    let unknown = || Error::NotFound(format!("there is no route {path}"));
+    let (cache, rest) = match path.strip_prefix("/caches/") {
+        Some(rest) => rest.split_once('/').map(|(cache, rest)| (Some(cache), rest)).ok_or_else(unknown)?,
+        None => (None, path.strip_prefix('/').unwrap_or(path)),
+    };
+    let rest = rest.strip_prefix("v1/").ok_or_else(unknown)?;
+    // An SDK that adds `/v1` by itself, given a base URL that has it already.
+    let rest = rest.strip_prefix("v1/").unwrap_or(rest);
+    let climbs = |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    if rest.split(['/', '\\']).any(climbs) {
+        return Err(Invalid::new("path", "has a dot segment", "a path without `.` and `..`").into());
+    }
+    Ok((cache, rest))
+}
+
+/// An error of Refrain's own as an answer; a provider that could not be reached is counted as any miss.
+fn refused(error: &Error, style: Style) -> Response {
+    let mut response = render(error, style);
+    let (outcome, fwd, reason) = match error {
+        Error::OnlyIfCached => ("miss", None, "only-if-cached"),
+        Error::Upstream(_) => ("miss", Some("miss"), "upstream-error"),
+        Error::UpstreamTimeout(_) => ("miss", Some("miss"), "upstream-timeout"),
+        _ => ("", None, "refused"),
+    };
+    let status = CacheStatus { fwd, detail: Some(reason), ..CacheStatus::default() };
+    insert(response.headers_mut(), "cache-status", &status.render());
+    if !outcome.is_empty() {
+        insert(response.headers_mut(), "x-refrain-outcome", outcome);
+    }
+    response.extensions_mut().insert(Fate { outcome, reason, ..Fate::default() });
+    response
 }
 
 /// A request of the provider surface with everything that was read from it.
@@ -81,8 +102,9 @@ struct Call {
 }
 
 impl Call {
-    async fn of(app: App, cache: Option<String>, path: &str, request: Request) -> Result<Self, Error> {
+    async fn of(app: App, request: Request) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
+        let (cache, path) = locate(parts.uri.path())?;
         let directives = Directives::parse(&parts.headers)?;
         let cache = match cache {
             Some(name) => name.parse()?,
@@ -135,7 +157,8 @@ impl Call {
     async fn prompt(&self) -> Option<Prompt> {
         let (headers, body, limit) = (self.headers.clone(), self.body.clone(), self.app.config.server.max_body_bytes);
         let parse = move || decode::whole(&headers, &body, limit).and_then(|copy| openai_chat::parse(&copy).ok());
-        if self.body.len() < BIG_BODY {
+        // A packed body's size says nothing.
+        if self.body.len() < BIG_BODY && !self.headers.contains_key(header::CONTENT_ENCODING) {
             return parse();
         }
         tokio::task::spawn_blocking(parse).await.ok().flatten()
@@ -145,7 +168,9 @@ impl Call {
         let Some(prompt) = self.prompt().await else {
             return self.relay(Outcome::Bypass, BypassReason::Unreadable.as_str()).await;
         };
+        let patience = Instant::now() + self.app.config.fill.follow_within.0;
         for round in 0..=ROUNDS {
+            let last = round == ROUNDS || Instant::now() >= patience;
             let question =
                 Question { prompt: &prompt, scope: self.scope(), directives: &self.directives, explain: false };
             let forward = match self.app.cache.lookup(question, &self.policy).await {
@@ -160,23 +185,24 @@ impl Call {
             };
             if self.directives.only_if_cached {
                 let closing = forward.keep.as_ref().and_then(|keep| self.app.cache.flights().closing(keep.exact_key()));
-                match closing.filter(|_| round < ROUNDS) {
-                    Some(phase) => self.over(phase).await,
+                match closing.filter(|_| !last) {
+                    Some(phase) => over(phase, patience).await,
                     None => return Err(Error::OnlyIfCached),
                 }
                 continue;
             }
-            let join = if round < ROUNDS { self.join(&forward, &prompt) } else { Join::alone() };
+            let join = if last { Join::alone() } else { self.join(&forward, &prompt) };
             match join {
                 // Another's fill ended between this lookup and this lead.
-                Join::Lead(..) if round < ROUNDS && self.overtaken(&forward) => {}
+                Join::Lead(..) if !last && self.overtaken(&forward) => {}
                 Join::Lead(lead, own) => return self.fill(*forward, &prompt, lead, own).await,
                 Join::Follow(subscription) => {
-                    if let Some(response) = self.follow(&forward, &prompt, subscription).await {
+                    if let Some(response) = self.follow(&forward, &prompt, subscription, patience).await {
                         return Ok(response);
                     }
                 }
-                Join::Wait(subscription) => self.wait(subscription).await,
+                // In another transport: the next lookup sees what was kept.
+                Join::Wait(subscription) => over(subscription.phase, patience).await,
             }
         }
         Err(Error::Internal("the last round always leads".into()))
@@ -247,9 +273,15 @@ impl Call {
     }
 
     /// Follows: hears another's answer, if it begins in time; `None` when that came to nothing.
-    async fn follow(&self, forward: &Forward, prompt: &Prompt, mut subscription: Subscription) -> Option<Response> {
+    async fn follow(
+        &self,
+        forward: &Forward,
+        prompt: &Prompt,
+        mut subscription: Subscription,
+        until: Instant,
+    ) -> Option<Response> {
         let open = subscription.phase.wait_for(|phase| !matches!(phase, Phase::Waiting));
-        let phase = tokio::time::timeout(self.app.config.fill.follow_within.0, open).await.ok()?.ok()?.clone();
+        let phase = tokio::time::timeout_at(until, open).await.ok()?.ok()?.clone();
         let (Phase::Open(head) | Phase::Closing(head)) = phase else { return None };
         metrics::collapsed();
         let status = CacheStatus {
@@ -259,17 +291,6 @@ impl Call {
         };
         let decided = Decided { forward, model: &prompt.model, status, collapsed: true };
         Some(self.relayed(&head, subscription, &decided))
-    }
-
-    /// Waits until a fill in another transport is over; the next lookup sees what it kept.
-    async fn wait(&self, subscription: Subscription) {
-        drop(subscription.pieces);
-        self.over(subscription.phase).await;
-    }
-
-    async fn over(&self, mut phase: watch::Receiver<Phase>) {
-        let over = phase.wait_for(|phase| matches!(phase, Phase::Kept | Phase::Failed));
-        let _ = tokio::time::timeout(self.app.config.fill.follow_within.0, over).await;
     }
 
     /// Relays a request that the cache has no part in.
@@ -331,10 +352,7 @@ impl Call {
     /// Upstream's answer with Refrain's headers on it.
     fn relayed(&self, head: &Head, subscription: Subscription, decided: &Decided<'_>) -> Response {
         let forward = decided.forward;
-        let pieces = stream::unfold(subscription.pieces, |mut pieces| async move {
-            pieces.recv().await.map(|piece| (piece, pieces))
-        });
-        let mut response = Response::new(Body::from_stream(pieces));
+        let mut response = Response::new(Body::from_stream(subscription.into_stream()));
         *response.status_mut() = head.status;
         *response.headers_mut() = head.headers.clone();
         let headers = response.headers_mut();
@@ -342,7 +360,13 @@ impl Call {
             headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
             insert(headers, "x-accel-buffering", "no");
         }
-        insert(headers, "cache-status", &decided.status.render());
+        if decided.collapsed {
+            remove_private(headers);
+        }
+        let status = decided.status.render();
+        let before = headers.get("cache-status").and_then(|value| value.to_str().ok());
+        let status = before.map_or_else(|| status.clone(), |before| format!("{before}, {status}"));
+        insert(headers, "cache-status", &status);
         insert(headers, "x-refrain-outcome", forward.outcome.as_str());
         insert(headers, "x-refrain-lookup-id", &forward.lookup_id.to_string());
         if let Some(best) = forward.best {
@@ -368,6 +392,27 @@ impl Call {
             ..Fate::default()
         }
     }
+}
+
+/// What a provider says to one caller only.
+fn remove_private(headers: &mut HeaderMap) {
+    let private = |name: &str| {
+        matches!(
+            name,
+            "set-cookie" | "x-request-id" | "openai-organization" | "openai-project" | "openai-processing-ms"
+        ) || name.starts_with("x-ratelimit-")
+            || name.starts_with("anthropic-ratelimit-")
+    };
+    let names: Vec<HeaderName> = headers.keys().filter(|name| private(name.as_str())).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
+/// Waits until a fill is over, but not past `until`.
+async fn over(mut phase: watch::Receiver<Phase>, until: Instant) {
+    let over = phase.wait_for(|phase| matches!(phase, Phase::Kept | Phase::Failed));
+    let _ = tokio::time::timeout_at(until, over).await;
 }
 
 /// What was decided of a relayed request.

@@ -113,8 +113,8 @@ impl Relay {
                 tracing::warn!(reason = %why, kept, "the provider's answer broke off");
                 self.break_off(lead, why, error_event).await;
             }
+            // What had come may be complete: then it is kept after all.
             End::Cancelled => {
-                metrics::not_stored("cancelled");
                 self.settle(false).await;
             }
         }
@@ -141,7 +141,9 @@ impl Relay {
                     }
                     Ok(Ok(None)) => return End::Clean,
                     Ok(Err(error)) => return End::Broken(format!("the provider's answer broke off: {}", error.without_url())),
-                    Err(_) if done => { self.settle(true).await; }
+                    Err(_) if done => if self.settle(true).await {
+                        lead.kept();
+                    },
                     Err(_) => return End::Broken(format!("the provider sent nothing for {:?} (idle_timeout)", self.idle)),
                 },
                 () = lead.abandoned(), if alone_until.is_none() => {

@@ -82,9 +82,6 @@ fn row(error: &Error) -> Row {
         Error::Unavailable(_) => {
             Row(StatusCode::FAILED_DEPENDENCY, "service_unavailable", "resource-unavailable", "A part is not working")
         }
-        Error::Overloaded(_) => {
-            Row(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", "too-many-requests", "Too much at once")
-        }
         Error::Internal(_) => {
             Row(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "unexpected-error", "Internal error")
         }

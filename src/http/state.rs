@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::FromRef;
-
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::http::auth::Access;
@@ -47,11 +45,5 @@ impl std::ops::Deref for App {
 
     fn deref(&self) -> &AppParts {
         &self.0
-    }
-}
-
-impl FromRef<App> for Cache {
-    fn from_ref(app: &App) -> Self {
-        app.cache.clone()
     }
 }

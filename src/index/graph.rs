@@ -80,10 +80,9 @@ impl Graph {
             if position.is_multiple_of(STEP) && stop.load(Ordering::Relaxed) {
                 return None;
             }
-            // Another point with the same code will do: both are then offered with their real vectors.
-            let nearest = self.inner.search(code, 1, breadth.max(1));
-            let own = CodeDistance.eval(code, code);
-            if !nearest.first().is_some_and(|found| found.distance <= own + 1e-6) {
+            // Only itself will do: of many equal points that lead to each other some may lead nowhere.
+            let found = self.inner.search(code, breadth.max(1), breadth.max(1));
+            if !found.iter().any(|neighbour| neighbour.d_id == position) {
                 self.strays.insert(position);
             }
         }

@@ -38,12 +38,12 @@ pub fn judge(stored_at: Timestamp, expires_at: Timestamp, directives: &Directive
     }
 }
 
-/// The lifetime of a new entry in seconds: the caller's wish within the policy's maximum, else the policy's ttl;
-/// shorter for a prompt whose answer moves with time. 0 keeps nothing.
-pub fn lifetime(policy: &CachePolicy, wish: Option<u64>, time_sensitive: bool) -> u64 {
-    let ttl = wish.unwrap_or(policy.ttl).min(policy.max_ttl);
+/// The lifetime of a new entry: the caller's wish within the policy's maximum, else the policy's ttl; shorter for a
+/// prompt whose answer moves with time. Zero keeps nothing.
+pub fn lifetime(policy: &CachePolicy, wish: Option<Duration>, time_sensitive: bool) -> Duration {
+    let ttl = wish.unwrap_or(Duration::from_secs(policy.ttl)).min(Duration::from_secs(policy.max_ttl));
     match policy.guards.time {
-        TimeGuard::Ttl(limit) if time_sensitive => ttl.min(limit),
+        TimeGuard::Ttl(limit) if time_sensitive => ttl.min(Duration::from_secs(limit)),
         _ => ttl,
     }
 }
@@ -80,16 +80,16 @@ mod tests {
     #[test]
     fn a_wish_is_clamped_and_zero_keeps_nothing() {
         let policy = CachePolicy { ttl: 60, max_ttl: 600, ..CachePolicy::default() };
-        assert_eq!(lifetime(&policy, None, false), 60);
-        assert_eq!(lifetime(&policy, Some(9999), false), 600);
-        assert_eq!(lifetime(&policy, Some(0), false), 0);
+        assert_eq!(lifetime(&policy, None, false), Duration::from_mins(1));
+        assert_eq!(lifetime(&policy, Some(Duration::from_secs(9999)), false), Duration::from_mins(10));
+        assert_eq!(lifetime(&policy, Some(Duration::ZERO), false), Duration::ZERO);
     }
 
     #[test]
     fn a_question_about_now_lives_as_long_as_the_time_guard_says() {
         let mut policy = CachePolicy::default();
         policy.guards.time = TimeGuard::Ttl(30);
-        assert_eq!(lifetime(&policy, None, true), 30);
-        assert_eq!(lifetime(&policy, None, false), policy.ttl);
+        assert_eq!(lifetime(&policy, None, true), Duration::from_secs(30));
+        assert_eq!(lifetime(&policy, None, false), Duration::from_secs(policy.ttl));
     }
 }

@@ -112,9 +112,12 @@ impl Inner {
         }
         self.ask(Op::Adopt { fingerprint, dimension }).await?;
         let _ = self.fingerprint.set(fingerprint);
-        self.memory.index.load(&self.snapshots, &fingerprint);
-        self.memory.index.mark_all_due();
-        Ok(())
+        let (memory, snapshots) = (Arc::clone(&self.memory), self.snapshots.clone());
+        let loading = move || {
+            memory.index.load(&snapshots, &fingerprint);
+            memory.index.mark_all_due();
+        };
+        tokio::task::spawn_blocking(loading).await.map_err(|error| StoreError::Failed(error.to_string()))
     }
 
     /// Builds what is due.

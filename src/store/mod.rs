@@ -227,6 +227,7 @@ impl Store {
     }
 
     /// Live vectors in a partition.
+    #[cfg(test)]
     pub fn partition_len(&self, partition: &PartitionKey) -> usize {
         self.inner.memory.index.get(partition).map_or(0, |partition| partition.len())
     }
@@ -347,6 +348,11 @@ impl Store {
     pub async fn maintain(&self) -> Maintained {
         let inner = Arc::clone(&self.inner);
         tokio::task::spawn_blocking(move || inner.maintain()).await.unwrap_or_default()
+    }
+
+    /// Ends the building of graphs, now and for ever: for a shutdown, which must not wait for one.
+    pub fn stop_building(&self) {
+        self.inner.memory.index.stop();
     }
 
     /// Wakes one waiter when [`Self::maintain`] has something to do.

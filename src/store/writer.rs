@@ -148,7 +148,10 @@ impl Writer {
             match job.op {
                 Op::Set { key, value } => self.memory.set(key, value),
                 Op::Adopt { fingerprint, dimension } => {
-                    answer = self.adopt(fingerprint, dimension).map(|()| Done::Other);
+                    // redb panics on pages that were damaged under it.
+                    let adopted = catch_unwind(AssertUnwindSafe(|| self.adopt(fingerprint, dimension)));
+                    let adopted = adopted.unwrap_or_else(|panic| Err(StoreError::Failed(file::words(panic.as_ref()))));
+                    answer = adopted.map(|()| Done::Other);
                 }
                 _ => {}
             }

@@ -66,7 +66,7 @@ impl Upstream {
             .tcp_keepalive(Duration::from_secs(30))
             .pool_idle_timeout(Duration::from_mins(1));
         // A system proxy (HTTP_PROXY) is honoured, but it cannot reach this machine's own loopback.
-        if is_loopback(&config.base_url) {
+        if config::is_loopback(&config.base_url) {
             builder = builder.no_proxy();
         }
         if config.http2_prior_knowledge {
@@ -116,12 +116,6 @@ impl Upstream {
             Err(_) => Err(UpstreamError::FirstByteTimeout { upstream: self.name.clone(), limit: self.first_byte }),
         }
     }
-}
-
-fn is_loopback(url: &str) -> bool {
-    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 fn provider_key(config: &config::Upstream, key: &str) -> Result<ProviderKey, String> {

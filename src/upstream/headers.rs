@@ -16,6 +16,9 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
+/// Headers that may carry a provider's credential, as OpenAI, Anthropic, Azure and Google name them.
+pub const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
 /// A copy of `headers` without those that concern a single hop, the ones that `Connection` names included.
 pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<HeaderName> = headers
@@ -50,8 +53,9 @@ pub fn forwarded(headers: &HeaderMap, key: Option<&ProviderKey>, refrain_keys: b
         kept.remove(name);
     }
     if refrain_keys || key.is_some() {
-        kept.remove(header::AUTHORIZATION);
-        kept.remove("x-api-key");
+        for name in CREDENTIALS {
+            kept.remove(name);
+        }
     }
     match (passed_through.filter(|_| refrain_keys && pass_through), key) {
         (Some(value), _) => {

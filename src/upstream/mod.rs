@@ -7,7 +7,7 @@ mod client;
 mod headers;
 
 pub use client::{Upstream, UpstreamError};
-pub use headers::{end_to_end, forwarded};
+pub use headers::{CREDENTIALS, end_to_end, forwarded};
 
 use crate::types::Dialect;
 

@@ -154,10 +154,22 @@ async fn a_break_before_the_first_byte_is_an_error_in_the_callers_dialect() {
     for reply in [Reply::default().then(Step::Reset), Reply::default().then(Step::Close)] {
         let (answer, _, refrain) = broken(reply).await;
         assert_eq!(answer.status, 502, "{}", answer.text());
+        assert_eq!(answer.all("x-refrain-outcome"), ["miss"]);
+        assert_eq!(answer.all("cache-status"), ["refrain; fwd=miss; detail=upstream-error"]);
         let body: Value = serde_json::from_str(&answer.text()).unwrap();
         assert!(body["error"]["message"].is_string() && body["error"]["type"].is_string(), "{body}");
         assert_eq!(refrain.chat(&ask_stream("Go on.")).await.outcome(), "miss");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caches_line_before_ours_is_kept() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let headers = [("content-type", "application/json"), ("cache-status", "edge; hit")];
+    provider.next(Reply::body(200, &headers, crate::support::completion("So.").to_string()));
+    let status = refrain.chat(&ask("Define NAT.")).await.header("cache-status").to_owned();
+    assert!(status.starts_with("edge; hit, refrain; fwd=miss"), "{status}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,19 @@ async fn a_callers_answer_is_never_another_callers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_any_header_that_a_provider_takes_tells_callers_apart() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for (index, header) in ["api-key", "x-api-key", "x-goog-api-key", "authorization"].into_iter().enumerate() {
+        let [one, other] = [format!("key-a-{index}"), format!("key-b-{index}")];
+        assert_eq!(refrain.chat_with(&[(header, &one)], &ask(INVOICES)).await.outcome(), "miss", "{header}");
+        assert_eq!(refrain.chat_with(&[(header, &other)], &ask(INVOICES)).await.outcome(), "miss", "{header}");
+        assert_eq!(refrain.chat_with(&[(header, &one)], &ask(INVOICES)).await.outcome(), "hit", "{header}");
+    }
+    assert_eq!(provider.calls(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cache_that_is_shared_by_its_policy_is_shared() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "[caches.faq]\nsharing = \"cache\"").await;

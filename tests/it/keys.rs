@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::provider::event;
-use crate::support::{Provider, Refrain, Reply, Step, ask, ask_stream};
+use crate::support::{Provider, Refrain, Reply, Step, ask, ask_stream, raw};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_miss_then_hits_in_every_spelling_and_after_a_restart() {
@@ -94,6 +94,25 @@ async fn other_endpoints_are_relayed_and_say_so() {
         assert!(provider.seen().last().unwrap().line.ends_with(path));
     }
     assert_eq!(provider.calls(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_is_relayed_as_it_was_sent_and_climbs_nowhere() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for path in ["/v1/models/org%2Fname%3Fx%23y", "/v1/files/a%20b?purpose=%2F"] {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
+        raw::exchange(&refrain.base, request.as_bytes()).await;
+        assert_eq!(provider.seen().last().unwrap().line, format!("GET {path}"));
+    }
+    let calls = provider.calls();
+    for path in
+        ["/v1/../admin", "/v1/%2e%2E/admin", "/v1/files/..", "/v1/./x", "/caches/default/v1/..%2fx/..", "/v1/a\\..\\b"]
+    {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
+        let answer = raw::exchange(&refrain.base, request.as_bytes()).await;
+        assert_eq!((answer.status, provider.calls()), (400, calls), "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,6 +67,43 @@ async fn attributes_filter_and_an_entry_with_more_of_them_still_matches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_exact_search_finds_an_entry_with_more_attributes_too() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    keep(&refrain, "How long is the warranty?", "Three years.", json!({"doc": "a", "rev": "7"})).await;
+    for attributes in [json!({}), json!({"doc": "a"}), json!({"doc": "a", "rev": "7"})] {
+        let body =
+            json!({"prompt": "How long is the warranty?", "attributes": attributes, "searchStrategies": ["exact"]});
+        let found = search(&refrain, body).await;
+        assert_eq!((found.len(), found[0]["searchStrategy"].as_str()), (1, Some("exact")), "{attributes}");
+    }
+    let near = json!({"prompt": "How long is your warranty?", "searchStrategies": ["exact"]});
+    assert!(search(&refrain, near).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_policy_keeps_not_is_refused_on_every_door() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(
+        &provider,
+        "[caches.off]\nmode = \"off\"\n[caches.zero]\nttl = 0\n[caches.menu]\nguards = { time = 1 }",
+    )
+    .await;
+    let entry = json!({"prompt": "What is on the menu today?", "response": "Soup."});
+    for cache in ["off", "zero"] {
+        let answer = refrain.post(&format!("/v1/caches/{cache}/entries"), &entry).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(answer.text().contains("keeps nothing"), "{}", answer.text());
+    }
+    let mut lasting = entry.clone();
+    lasting["ttlMillis"] = json!(60_000);
+    assert_eq!(refrain.post("/v1/caches/menu/entries", &lasting).await.status, 201);
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let found = refrain.post("/v1/caches/menu/entries/search", &json!({"prompt": "What is on the menu today?"})).await;
+    assert_eq!(found.json()["data"], json!([]), "no wish outlives the time guard");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn guards_hold_on_a_search_whatever_its_threshold() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

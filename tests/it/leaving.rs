@@ -117,6 +117,41 @@ async fn a_follower_hears_a_stream_from_its_beginning() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_follower_does_not_get_what_the_provider_said_to_the_leader_alone() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let gate = Gate::default();
+    let headers =
+        [("content-type", "application/json"), ("set-cookie", "s=1"), ("x-ratelimit-remaining-requests", "7")];
+    let reply = Reply::body(200, &headers, crate::support::completion("shared").to_string());
+    provider.next(Reply::default().wait(&gate).then_reply(reply));
+    let body = ask("Define NAT.");
+    let (one, other, ()) = tokio::join!(refrain.chat(&body), refrain.chat(&body), async {
+        wait_until("the call", async || provider.calls() == 1).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        gate.open();
+    });
+    let with_cookie = [&one, &other].into_iter().filter(|answer| !answer.header("set-cookie").is_empty()).count();
+    assert_eq!((with_cookie, provider.calls()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_longer_for_another_than_configured() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "[fill]\nfollow_within = \"400ms\"").await;
+    provider.next(Reply::default().then(Step::Hang));
+    let body = ask("Define NAT.");
+    let mut hanging = raw::connect(&refrain.base).await;
+    let text = body.to_string();
+    let head = raw::head("/v1/chat/completions", &[("content-length", &text.len().to_string())]);
+    hanging.write_all(&[head.as_bytes(), text.as_bytes()].concat()).await.unwrap();
+    wait_until("the call", async || provider.calls() == 1).await;
+    let began = Instant::now();
+    assert_eq!(refrain.chat(&body).await.said(), "answer 2");
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_leaders_failure_frees_its_followers() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

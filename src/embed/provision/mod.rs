@@ -35,11 +35,6 @@ pub fn models_dir(configured: Option<&Path>) -> PathBuf {
     beside.into_iter().find(|folder| folder.is_dir()).unwrap_or(here)
 }
 
-/// Where the fetched runtime library belongs, for the platform that this was built for; `None` where none is pinned.
-pub fn runtime_path(models_dir: &Path) -> Option<PathBuf> {
-    Some(runtime_pin()?.path(models_dir))
-}
-
 /// What is there of a model or of the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
