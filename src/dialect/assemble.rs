@@ -1,7 +1,7 @@
 //! A provider's answer, put together from its event stream, or why it is not kept.
 //!
 //! The assembler reads a copy of what is relayed, so it never stops a stream: a fault only decides that nothing is
-//! stored. Both ways that an answer can come (events, one JSON body) end in one check, [`keep`], so that a stream cannot
+//! stored. Both ways that an answer can come (events, one JSON body) end in one check, `keep`, so that a stream cannot
 //! store what a body could not.
 //!
 //! Invariants: what `finish` gives is complete (every choice ended with `stop`, and the stream ended with `[DONE]` or

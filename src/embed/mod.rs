@@ -1,6 +1,6 @@
 //! Turns text into vectors.
 //!
-//! The model runs on this machine ([`local`], ONNX Runtime) or behind an OpenAI-compatible API ([`remote`]). Whatever
+//! The model runs on this machine (`local`, ONNX Runtime) or behind an OpenAI-compatible API (`remote`). Whatever
 //! happens to it is a [`State`] or an [`EmbedError`], told within the deadline: no hang and no panic of a model, library
 //! or server gets past this module, and no vector that is not finite, of unit length and of the right dimension.
 

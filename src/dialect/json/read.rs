@@ -1,4 +1,4 @@
-//! The reader behind [`super::read`]: recursive descent over checked UTF-8, every step bounded by the depth limit.
+//! The reader behind [`super::read()`]: recursive descent over checked UTF-8, every step bounded by the depth limit.
 
 use std::borrow::Cow;
 
