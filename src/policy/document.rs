@@ -159,7 +159,7 @@ mod tests {
             (r#"{"maxEntries":0}"#, "maxEntries"),
             (r#"{"maxBytes":1}"#, "maxBytes"),
             (r#"{"guards":{"numbers":"yes"}}"#, "guards.numbers"),
-            (r#"{"guards":{"nombers":true}}"#, "guards.nombers"),
+            (r#"{"guards":{"digits":true}}"#, "guards.digits"),
             (r#"{"guards":{"time":0}}"#, "guards.time"),
             (r#"{"guards":7}"#, "guards"),
             (r#"{"staleIfError":5}"#, "staleIfError"),
