@@ -155,7 +155,11 @@ async fn serve(
     let _ = done.send(());
 }
 
-fn upstreams(config: &Config, secrets: &Secrets) -> Result<Upstreams, StartError> {
+/// The configured upstreams, ready to be called.
+///
+/// # Errors
+/// A key that no header can carry, or a certificate file that cannot be used.
+pub fn upstreams(config: &Config, secrets: &Secrets) -> Result<Upstreams, StartError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let make = |upstream: &crate::config::Upstream| {
         let key = secrets.upstream_keys.get(&upstream.name).map(String::as_str);

@@ -42,6 +42,10 @@ reasons! {
         TooLong = "too-long",
         /// The embedder was not made for this script.
         Script = "script",
+        /// The embedder was not made for this language.
+        Language = "language",
+        /// Characters that nobody sees, or marks that a model may drop.
+        Hidden = "hidden-characters",
         /// The right answer moves with time.
         Time = "time",
         /// The temperature is above the policy's `maxTemperature`.

@@ -254,6 +254,9 @@ impl Cache {
         if sensitive && policy.guards.time == TimeGuard::Bypass {
             return Some(BypassReason::Time);
         }
+        if guard::has_hidden(&prompt.text) {
+            return Some(BypassReason::Hidden);
+        }
         self.inner.embedder.coverage(&prompt.text).err()
     }
 

@@ -22,7 +22,7 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
             sweep(&sweeper).await;
         }
     });
-    if cache.embedder().fingerprint().is_none() {
+    if cache.embedder().state() != State::Ready {
         tasks.spawn("embedder-arrival", adopt_when_ready(cache.clone(), tasks.clone()));
     }
     let closing = tasks.closing();
@@ -44,8 +44,8 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
 async fn adopt_when_ready(cache: Cache, tasks: Tasks) {
     let closing = tasks.closing();
     while tokio::time::timeout(ARRIVAL_TICK, closing.cancelled()).await.is_err() {
-        let (Some(fingerprint), Some(dimension)) = (cache.embedder().fingerprint(), cache.embedder().dimension())
-        else {
+        let known = (cache.embedder().fingerprint(), cache.embedder().dimension(), cache.embedder().state());
+        let (Some(fingerprint), Some(dimension), State::Ready) = known else {
             continue;
         };
         match cache.store().adopt(fingerprint, dimension).await {

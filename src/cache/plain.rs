@@ -108,7 +108,7 @@ impl Cache {
     ) -> Vec<PlainFound> {
         let embedder = &self.inner.embedder;
         let moves = policy.guards.time == TimeGuard::Bypass && guard::time_sensitive(&query.prompt).is_some();
-        if moves || embedder.coverage(&query.prompt).is_err() {
+        if moves || guard::has_hidden(&query.prompt) || embedder.coverage(&query.prompt).is_err() {
             return Vec::new();
         }
         let (Ok(embedding), Some(fingerprint)) = (embedder.embed(&query.prompt).await, embedder.fingerprint()) else {
@@ -181,7 +181,7 @@ impl Cache {
         sensitive: bool,
     ) -> Option<crate::embedding::Embedding> {
         let moves = sensitive && policy.guards.time == TimeGuard::Bypass;
-        if moves || self.inner.embedder.coverage(text).is_err() {
+        if moves || guard::has_hidden(text) || self.inner.embedder.coverage(text).is_err() {
             return None;
         }
         self.inner.embedder.embed(text).await.ok()

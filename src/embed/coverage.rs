@@ -76,6 +76,7 @@ pub struct Coverage {
     prefix: String,
     max_tokens: usize,
     scripts: Scripts,
+    english_only: bool,
     unknown: Option<u32>,
 }
 
@@ -96,7 +97,8 @@ impl Coverage {
             let named = languages.iter().flat_map(|language| Script::of_language(language));
             Scripts::These(std::iter::once(Script::Latin).chain(named.copied()).collect())
         };
-        Ok(Self { tokenizer, prefix: prefix.into(), max_tokens, scripts, unknown })
+        let english_only = languages.iter().all(|language| language == "en");
+        Ok(Self { english_only, tokenizer, prefix: prefix.into(), max_tokens, scripts, unknown })
     }
 
     /// Whether the model may judge `text`.
@@ -109,6 +111,9 @@ impl Coverage {
         }
         if !self.script_is_covered(text) {
             return Err(BypassReason::Script);
+        }
+        if self.english_only && is_foreign(text) {
+            return Err(BypassReason::Language);
         }
         let joined;
         let whole = if self.prefix.is_empty() {
@@ -138,6 +143,28 @@ impl Coverage {
     }
 }
 
+/// Small words of other languages in the Latin script, less those that are English words too.
+const FOREIGN: &str = " der das und ist nicht ein eine einen ich wie kann mit für auf von zu den dem sind wird wir sie \
+    est que le les des une pas pour dans avec qui comment quel quelle je vous nous sur puis ne et où du au \
+    el los las una uno por para cómo qué está del al puedo mi su este esta cuál dónde y se \
+    il lo gli che di sono posso cosa della nel perché è un senza \
+    os um uma não você meu minha como são posso \
+    het een niet van hoe wat ik naar kan mijn zijn \
+    och att det är jag som på med hur jeg ikke og hvordan er kann darf jak czy nie jest się nasıl bir ";
+
+const ENGLISH: &str = " the a an is are do does did i you my your how what which when where who why can in of to for on with \
+    and or it this that be have has from at by not me we please if should will was were there any ";
+
+/// Does the text read like another language: more of its small words than of English ones? A guess, and a careful one:
+/// a foreign text that has none of them passes.
+fn is_foreign(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
+    let among = |list: &str| words.iter().filter(|word| list.contains(&format!(" {word} "))).count();
+    let (foreign, english) = (among(FOREIGN), among(ENGLISH));
+    foreign > 1 && foreign > english
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,7 +182,7 @@ mod tests {
             "How do I reset my password?",
             "What is 2 + 2?",
             "1+1",
-            "Où est la bibliothèque, s’il vous plaît — “ici”?",
+            "Is the café “Chez Ömer” — the old one — open?",
             "A 5 µm filter costs €30",
             "SELECT * FROM users WHERE id = 7;",
         ] {
@@ -185,6 +212,27 @@ mod tests {
             "Ｗｈａｔ",
         ] {
             assert_eq!(coverage.check(text), Err(BypassReason::Script), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_languages_in_latin_letters_are_not() {
+        let coverage = english();
+        for text in [
+            "Darf ich hier parken?",
+            "Ist das Produkt ohne Zucker?",
+            "Est-ce que les chats aiment le lait ?",
+            "¿Cómo abro una cuenta?",
+            "Posso mangiare con il diabete?",
+            "Hoe kan ik mijn wachtwoord wijzigen?",
+            "Como posso abrir uma conta?",
+        ] {
+            assert_eq!(coverage.check(text), Err(BypassReason::Language), "{text}");
+        }
+        for text in
+            ["What is crème de la crème?", "How do I get to El Paso?", "Los Angeles weather", "SELECT * FROM t;"]
+        {
+            assert_eq!(coverage.check(text), Ok(()), "{text}");
         }
     }
 

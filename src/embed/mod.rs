@@ -251,6 +251,17 @@ fn threads(configured: usize) -> usize {
     if configured == 0 { cores.min(2) } else { configured }
 }
 
+/// Whether the configured model's name means anything, without loading it.
+///
+/// # Errors
+/// As [`Embedder::start`].
+pub fn check(config: &config::Embedder) -> Result<(), StartError> {
+    match &config.remote {
+        Some(_) => Ok(()),
+        None => plan(config, config.model.as_deref(), None).map(drop),
+    }
+}
+
 /// Fetches a hub's model into the hub's local cache. Blocks.
 ///
 /// # Errors

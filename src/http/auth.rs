@@ -61,8 +61,8 @@ pub async fn check(State(app): State<App>, request: Request, next: Next) -> Resp
 }
 
 fn local_only(method: &Method, headers: &HeaderMap, uri_host: Option<&str>) -> Result<(), Error> {
-    let host = headers.get(header::HOST).map(|value| value.to_str().unwrap_or("")).or(uri_host);
-    if !host.is_none_or(is_loopback) {
+    let named = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or(""));
+    if !named.chain(uri_host).all(is_loopback) {
         let message = "without keys Refrain serves this machine only; this Host is another one. Configure \
                        auth.admin_key_env to serve others";
         return Err(Error::Forbidden(message.into()));
@@ -135,7 +135,11 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(*name, value.parse().unwrap());
+        }
+        map
     }
 
     #[test]
@@ -151,6 +155,7 @@ mod tests {
         }
         for pairs in [
             vec![("host", "evil.example")],
+            vec![("host", "127.0.0.1"), ("host", "evil.example")],
             vec![("host", "127.0.0.1.evil.example:80")],
             vec![("host", "127.0.0.1"), ("origin", "https://evil.example")],
             vec![("host", "127.0.0.1"), ("origin", "null")],

@@ -17,7 +17,7 @@ use crate::dialect::openai_chat;
 use crate::error::{Error, Invalid};
 use crate::http::access_log::Fate;
 use crate::http::hit::{self, insert};
-use crate::http::pump::{self, Errand};
+use crate::http::pump::{self, Errand, complete_status};
 use crate::http::render::{Style, render};
 use crate::http::state::App;
 use crate::http::{body, decode};
@@ -261,10 +261,10 @@ impl Call {
         own: Subscription,
     ) -> Result<Response, Error> {
         let keep = forward.keep.take();
-        let stored = keep.is_some();
+        let (stored, limit) = (keep.is_some(), keep.as_ref().map_or(0, |keep| keep.max_answer_bytes()));
         let head = self.set_out(lead, keep, true).await?;
         let status = CacheStatus {
-            stored: stored && head.status.is_success(),
+            stored: stored && may_be_kept(&head, limit),
             fwd_status: Some(head.status.as_u16()),
             ..CacheStatus::forwarded(forward.outcome, self.directives.no_cache, forward.reason)
         };
@@ -392,6 +392,13 @@ impl Call {
             ..Fate::default()
         }
     }
+}
+
+/// Can an answer with this head be one that is kept? What its body is shows later.
+fn may_be_kept(head: &Head, limit: usize) -> bool {
+    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let largest = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(64 << 10);
+    complete_status(head.status) && length.is_none_or(|length| (1..=largest).contains(&length))
 }
 
 /// What a provider says to one caller only.

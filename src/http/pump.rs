@@ -62,7 +62,7 @@ pub async fn run(app: App, errand: Errand, mut lead: Lead, head: oneshot::Sender
     };
     metrics::upstream_request(&upstream.name, response.status().as_str());
     let came = Arc::new(Head { status: response.status(), headers: end_to_end(response.headers()) });
-    let success = came.status.is_success();
+    let success = complete_status(came.status);
     lead.open(Arc::clone(&came), success && keep.is_some());
     let limit = keep.as_ref().map_or(0, |keep| keep.max_answer_bytes());
     let json_mode = keep.as_ref().is_some_and(|keep| keep.json_mode());
@@ -70,6 +70,11 @@ pub async fn run(app: App, errand: Errand, mut lead: Lead, head: oneshot::Sender
     let _ = head.send(Ok(came));
     let relay = Relay { idle: upstream.idle, keep, capture, tail: Tail::default(), app };
     relay.run(response, lead).await;
+}
+
+/// A success that can carry a whole answer: not an empty one, and not a part.
+pub fn complete_status(status: http::StatusCode) -> bool {
+    status.is_success() && !matches!(status.as_u16(), 204..=206)
 }
 
 /// Resolves when nobody listens any more and nobody can join.
@@ -196,9 +201,9 @@ impl Relay {
         let patience = self.app.config.server.write_timeout.0;
         if error_event && self.tail.between_events() {
             lead.publish(replay::error_event(&why, "upstream_error"), patience).await;
-            // An abort right behind it could overtake the event in the connection's buffer.
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        // An abort right behind them could overtake the last bytes in the connection's buffer.
+        tokio::time::sleep(Duration::from_millis(20)).await;
         lead.break_off(Break(why), patience).await;
     }
 }

@@ -50,6 +50,9 @@ impl Directives {
             if name == "cache-control" {
                 found.cache_control(text_of(name, value)?)?;
             } else if let Some(control) = name.strip_prefix("x-refrain-") {
+                if headers.get_all(name).iter().count() > 1 {
+                    return Err(Invalid::new(name, "was sent more than once", "one value"));
+                }
                 found.control(name, control, text_of(name, value)?)?;
             }
         }

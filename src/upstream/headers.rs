@@ -16,8 +16,8 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Headers that may carry a provider's credential, as OpenAI, Anthropic, Azure and Google name them.
-pub const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+/// Headers that may carry a provider's credential, as OpenAI, Anthropic, Azure and Google name them; and a session's.
+pub const CREDENTIALS: [&str; 5] = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
 
 /// A copy of `headers` without those that concern a single hop, the ones that `Connection` names included.
 pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {

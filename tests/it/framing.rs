@@ -150,6 +150,15 @@ async fn a_break_in_mid_stream_is_told_and_nothing_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_came_of_a_broken_json_answer_is_passed_on() {
+    for _ in 0..10 {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n";
+        let (answer, ..) = broken(Reply::raw(format!("{head}{{\"choices\": [")).then(Step::Close)).await;
+        assert_eq!((answer.text().as_str(), answer.ended_well), ("{\"choices\": [", false));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_break_before_the_first_byte_is_an_error_in_the_callers_dialect() {
     for reply in [Reply::default().then(Step::Reset), Reply::default().then(Step::Close)] {
         let (answer, _, refrain) = broken(reply).await;

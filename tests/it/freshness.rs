@@ -138,6 +138,9 @@ async fn a_requests_ttl_is_seconds_within_the_maximum_and_nothing_else() {
         assert_eq!((answer.status, provider.calls()), (400, calls), "{name}");
         assert!(answer.text().contains(name), "{}", answer.text());
     }
+    let twice = [("x-refrain-ttl", "5"), ("x-refrain-ttl", "6")];
+    let answer = refrain.chat_with(&twice, &ask("Define NAT.")).await;
+    assert_eq!((answer.status, provider.calls()), (400, calls));
     let ignored = refrain.chat_with(&[("cache-control", "no-transform, something=else")], &ask("Define NAT.")).await;
     assert_eq!(ignored.outcome(), "miss");
 }

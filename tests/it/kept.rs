@@ -53,6 +53,8 @@ async fn errors_empty_answers_and_other_shapes_are_not_kept() {
             ("half a document", text(200, "application/json", "{\"choices\":[{\"index\":0")),
             ("empty text", Reply::text("")),
             ("blank text", Reply::text(" \n")),
+            ("text without width", Reply::text("\u{200b}")),
+            ("a part", Reply::json(206, &completion("So."))),
             ("null text", Reply::json(200, &tool_only)),
             ("length", Reply::json(200, &finished("length", "DNS is a"))),
             ("length, spelled loosely", text(200, "application/json", spaced)),

@@ -17,7 +17,7 @@ async fn one_miss_then_hits_in_every_spelling_and_after_a_restart() {
     ];
     for (index, body) in spellings.iter().cycle().take(20).enumerate() {
         let answer = refrain.send_raw_json("/v1/chat/completions", body).await;
-        assert_eq!(answer.outcome(), if index == 0 { "miss" } else { "hit" }, "{body}");
+        assert_eq!(answer.outcome() == "hit", index > 0, "{body}");
         assert!(index == 0 || answer.header("x-refrain-tier") == "exact");
     }
     assert!(refrain.stop().success());

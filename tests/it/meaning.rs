@@ -63,6 +63,39 @@ async fn other_numbers_units_dates_and_versions_are_not_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn turned_relations_and_other_quantities_are_not_served() {
+    none_is_served(&[
+        ("How do I transfer money to my account?", "How do I transfer money from my account?"),
+        ("Which emails were sent to Bob?", "Which emails were sent by Bob?"),
+        ("Can my landlord sue me?", "Can I sue my landlord?"),
+        ("Which bank acquired the insurer?", "Which bank was acquired by the insurer?"),
+        ("Is option A cheaper than option B?", "Is option B cheaper than option A?"),
+        ("Arguments for the death penalty", "Arguments against the death penalty"),
+        ("Is smoking permitted in the park?", "Is smoking prohibited in the park?"),
+        ("Are some plans free?", "Are all plans free?"),
+        ("How fast is 100 Mbps?", "How fast is 100 MBps?"),
+        ("What does ssh -L do?", "What does ssh -l do?"),
+        ("How tall is the tallest tower in the world?", "How tall is the tallest tower in the world in feet?"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hidden_characters_and_dropped_marks_are_not_looked_through() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let clean = "Which river is the longest?";
+    for hidden in ["\u{e0053}\u{e0061}", "\u{0}", "\u{200b}", "\u{fe0f}", "\u{e000}", "\u{336}"] {
+        let first = refrain.chat(&ask(&format!("{clean}{hidden}"))).await;
+        assert_eq!(first.outcome(), "bypass", "{hidden:?}");
+        assert!(first.header("cache-status").contains("hidden-characters"), "{}", first.header("cache-status"));
+    }
+    assert_eq!(refrain.chat(&ask(clean)).await.outcome(), "miss");
+    refrain.chat(&ask("What does x ∈ A mean?")).await;
+    assert_ne!(refrain.chat(&ask("What does x ∉ A mean?")).await.outcome(), "hit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_names_are_not_served() {
     none_is_served(&[
         ("Who is the CEO of Microsoft?", "Who is the CEO of Apple?"),
@@ -147,6 +180,7 @@ async fn other_scripts_and_long_texts_are_served_exactly_only() {
     let long = |last: &str| format!("{} {last}", "The quick brown fox jumps over the lazy dog.".repeat(40));
     for (text, near, detail) in [
         ("如何重置我的密码？".to_owned(), "如何更改我的密码？".to_owned(), "detail=script"),
+        ("Darf ich hier parken?".to_owned(), "Darf ich hier nicht parken?".to_owned(), "detail=language"),
         ("Как сбросить пароль?".to_owned(), "Как изменить пароль?".to_owned(), "detail=script"),
         (long("Who jumps?"), long("Who is lazy?"), "detail=too-long"),
     ] {
@@ -157,7 +191,7 @@ async fn other_scripts_and_long_texts_are_served_exactly_only() {
         let again = refrain.chat(&ask(&text)).await;
         assert_eq!((again.outcome(), again.header("x-refrain-tier")), ("hit", "exact"));
     }
-    assert_eq!(provider.calls(), 6);
+    assert_eq!(provider.calls(), 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]

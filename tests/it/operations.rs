@@ -67,6 +67,12 @@ async fn a_bad_configuration_names_file_line_field_and_what_is_accepted() {
         ("[server]\nlisten = \"0.0.0.0:8080\"", &["server.listen", "auth.admin_key_env"]),
         ("[embedder]\nmodel = \"x\"\nremote = { base_url = \"http://127.0.0.1:1/v1\", model = \"m\" }", &["embedder"]),
         ("[auth]\nadmin_key_env = \"NO_SUCH_VARIABLE\"", &["NO_SUCH_VARIABLE"]),
+        ("[embedder]\nmodel = \"nope\"", &["embedder.model", "nope", "all-minilm-l6-v2-int8"]),
+        ("[caches.faq]\nttl = \"500ms\"", &["caches.faq.ttl", "whole seconds"]),
+        (
+            "[[upstreams]]\nname = \"a\"\ndialect = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nca_file = \"/nope\"",
+            &["ca_file", "/nope"],
+        ),
     ] {
         let (code, said) = check(text).await;
         let (code, said) =

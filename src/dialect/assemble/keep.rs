@@ -165,6 +165,11 @@ fn check_choice(choice: &Value<'_>, json_mode: bool) -> Result<(), NotKept> {
     }
 }
 
+/// White space, or a character without width.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}' | '\u{AD}')
+}
+
 fn check_message(message: &Object<'_>, json_mode: bool) -> Result<(), NotKept> {
     let calls =
         |name| message.present(name).is_some_and(|calls| calls.as_array().is_none_or(|calls| !calls.is_empty()));
@@ -179,7 +184,7 @@ fn check_message(message: &Object<'_>, json_mode: bool) -> Result<(), NotKept> {
     }
     match message.present("content") {
         None => Err(NotKept::Empty),
-        Some(Value::String(text)) if text.trim().is_empty() => Err(NotKept::Empty),
+        Some(Value::String(text)) if text.chars().all(is_blank) => Err(NotKept::Empty),
         Some(Value::String(text)) if json_mode && serde_json::from_str::<IgnoredAny>(text).is_err() => {
             Err(NotKept::NotJson)
         }

@@ -36,7 +36,7 @@ impl Casing {
             found.words.push(token.folded.clone());
             found.written.push(token.raw.clone());
             found.cased.extend(capital(text, token).map(|capital| (token.folded.clone(), capital)));
-            if is_code(text, i) {
+            if is_code(text, i) || is_exact(text, i) {
                 found.code.push(token.raw.clone());
             }
             if !token.raw.is_ascii() && token.kind == Kind::Word {
@@ -104,6 +104,24 @@ fn capital(text: &Text, token: &Token) -> Option<bool> {
         _ if token.opens && token.capitalised() && ORDINARY_OPENERS.contains(&word) => None,
         _ => Some(token.capitalised()),
     }
+}
+
+/// A spelling of which another case is another thing: the letter of an option (`-l`), a unit behind its number (`5 mW`,
+/// `5 MW`), a word with a capital inside (`getUser`), and every word of a text about case.
+fn is_exact(text: &Text, i: usize) -> bool {
+    const UNITS: [&str; 15] =
+        ["kb", "mb", "gb", "tb", "pb", "kbps", "mbps", "gbps", "tbps", "mw", "mm", "ma", "mv", "ms", "pa"];
+    let token = &text.tokens[i];
+    let before = text.before(i);
+    let option = before.is_some_and(|t| t.is("-")) && token.glued && token.raw.chars().nth(1).is_none();
+    let unit = before.is_some_and(|t| t.kind == Kind::Number) && UNITS.contains(&token.folded.as_str());
+    let inner = token.raw.chars().skip(1).any(char::is_uppercase) && token.raw.chars().any(char::is_lowercase);
+    let about_case = text.tokens.windows(2).any(|pair| {
+        let [first, second] = [pair[0].folded.as_str(), pair[1].folded.as_str()];
+        let named = |word| matches!(word, "uppercase" | "lowercase" | "caps" | "capitalised" | "capitalized");
+        named(first) || named(second) || matches!(first, "upper" | "lower") && second == "case"
+    });
+    option || unit || inner || about_case && !token.opens
 }
 
 /// A call `f(x)`, a path, or a name with underscores or inner dots.

@@ -63,6 +63,13 @@ struct Journey {
     told: bool,
 }
 
+impl Journey {
+    fn ends_apart(&self) -> Self {
+        let less = |one: &[String], two: &[String]| one.iter().filter(|word| !two.contains(word)).cloned().collect();
+        Self { from: less(&self.from, &self.to), to: less(&self.to, &self.from), told: self.told }
+    }
+}
+
 /// The order of one text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
@@ -71,6 +78,8 @@ pub(super) struct Order {
     content: Vec<String>,
     journeys: Vec<Journey>,
     symmetric: bool,
+    /// One thing comes before another.
+    sequenced: bool,
 }
 
 impl Order {
@@ -80,7 +89,8 @@ impl Order {
         content.sort_unstable();
         let journeys = journeys(&phrases);
         let symmetric = text.tokens.iter().any(|t| SYMMETRIC.contains(&t.folded.as_str()));
-        Self { phrases, content, journeys, symmetric }
+        let sequenced = text.tokens.iter().any(|t| matches!(t.folded.as_str(), "then" | "before" | "after"));
+        Self { phrases, content, journeys, symmetric, sequenced }
     }
 
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
@@ -89,8 +99,13 @@ impl Order {
 
     /// A journey between the other text's ends, but the other way.
     fn turned_back(&self, other: &Self) -> Option<String> {
+        // "From terminal A to terminal C": what both ends have in common says nothing.
         let meets = |one: &[String], two: &[String]| one.iter().find(|word| two.contains(word)).cloned();
-        let pairs = self.journeys.iter().flat_map(|ours| other.journeys.iter().map(move |theirs| (ours, theirs)));
+        let (ours_apart, theirs_apart): (Vec<_>, Vec<_>) = (
+            self.journeys.iter().map(Journey::ends_apart).collect(),
+            other.journeys.iter().map(Journey::ends_apart).collect(),
+        );
+        let pairs = ours_apart.iter().flat_map(|ours| theirs_apart.iter().map(move |theirs| (ours, theirs)));
         pairs.into_iter().find_map(|(ours, theirs)| {
             let start = meets(&ours.from, &theirs.to).filter(|_| meets(&ours.to, &theirs.to).is_none());
             let end = meets(&ours.to, &theirs.from).filter(|_| meets(&ours.to, &theirs.to).is_none());
@@ -108,14 +123,15 @@ impl Order {
         let common = common(&self.content, &other.content);
         let apart = self.content.len() + other.content.len() - 2 * common.len();
         let (ours, theirs) = (self.moved(other, &common), other.moved(self, &common));
-        if common.len() >= MANY
-            && apart <= common.len() / 4
+        let repeated = common.windows(2).any(|pair| pair[0] == pair[1]);
+        let strict = apart == 0 && (repeated || self.sequenced && other.sequenced);
+        if (strict || common.len() >= MANY && apart <= common.len() / 4)
             && let Some((one, two)) =
                 compounded(&ours).into_iter().zip(compounded(&theirs)).find(|(one, two)| one != two)
         {
             return Some(format!("{one:?} stands where {two:?} stands in the other"));
         }
-        if common.len() < 2 || apart > 2 || common.windows(2).any(|pair| pair[0] == pair[1]) {
+        if common.len() < 2 || apart > 2 || repeated {
             return None;
         }
         let place = |word: &str| theirs.iter().position(|(_, other)| *other == word);
@@ -181,10 +197,15 @@ fn common<'a>(one: &'a [String], two: &[String]) -> Vec<&'a str> {
 
 fn is_content(token: &Token) -> bool {
     match token.kind {
-        Kind::Word => !lexicon::is_function_word(&token.folded),
+        // "Is plan A cheaper than plan B?"
+        Kind::Word => !lexicon::is_function_word(&token.folded) || is_letter(token),
         Kind::Symbol | Kind::Han => false,
         _ => true,
     }
+}
+
+fn is_letter(token: &Token) -> bool {
+    token.capitalised() && token.raw.chars().nth(1).is_none() && token.raw != "I" && !token.opens
 }
 
 fn phrases(text: &Text) -> Vec<Phrase> {
@@ -249,6 +270,10 @@ mod tests {
             ("Why do goats hate geese?", "Why do geese hate goats?"),
             ("Did Borg beat Lendl?", "Did Lendl beat Borg?"),
             ("the mayor of the capital", "the capital of the mayor"),
+            ("Is plan A cheaper than plan B?", "Is plan B cheaper than plan A?"),
+            ("Is A larger than B?", "Is B larger than A?"),
+            ("How do I walk from gate A to gate C?", "How do I walk from gate C to gate A?"),
+            ("Do I paint then sand?", "Do I sand then paint?"),
             (
                 "Which rooms were closed before the painted halls were opened to tired visitors?",
                 "Which rooms were painted before the closed halls were opened to tired visitors?",

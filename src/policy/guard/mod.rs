@@ -10,6 +10,8 @@
 mod asked;
 mod casing;
 mod direction;
+mod extra;
+mod hidden;
 mod lexicon;
 mod names;
 mod negation;
@@ -17,9 +19,11 @@ mod numbers;
 mod payload;
 mod polarity;
 mod quantity;
+mod relation;
 mod text;
 mod time;
 
+pub use hidden::has_hidden;
 pub use time::time_sensitive;
 
 use crate::reason::MissReason;
@@ -107,6 +111,8 @@ pub struct Features {
     casing: casing::Casing,
     order: direction::Order,
     asked: asked::Asked,
+    relations: relation::Relations,
+    words: extra::Words,
     payload: payload::Payload,
     moments: time::Moments,
 }
@@ -122,6 +128,8 @@ impl Features {
             casing: casing::Casing::of(&text),
             order: direction::Order::of(&text),
             asked: asked::Asked::of(&text),
+            relations: relation::Relations::of(&text),
+            words: extra::Words::of(&text),
             payload: payload::Payload::of(&text),
             moments: time::Moments::of(&text),
             composed: text.composed,
@@ -134,8 +142,14 @@ impl Features {
             GuardName::Negation => self.negation.difference(&other.negation),
             GuardName::Names => self.names.difference(&other.names),
             GuardName::Casing => self.casing.difference(&other.casing),
-            GuardName::Direction => self.order.difference(&other.order).or_else(|| self.asked.difference(&other.asked)),
-            GuardName::Payload => self.payload.difference(&other.payload),
+            GuardName::Direction => {
+                let order = self.order.difference(&other.order);
+                let order = order.or_else(|| self.relations.difference(&other.relations));
+                order.or_else(|| self.asked.difference(&other.asked))
+            }
+            GuardName::Payload => {
+                self.payload.difference(&other.payload).or_else(|| self.words.difference(&other.words))
+            }
             GuardName::Time => self.moments.difference(&other.moments),
         }
     }

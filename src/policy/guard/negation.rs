@@ -202,6 +202,11 @@ fn negates(text: &Text, i: usize, token: &Token) -> bool {
         return false;
     }
     let word = token.folded.as_str();
+    // "Gluten-free" is without gluten.
+    let freed = word == "free" && token.glued && text.before(i).is_some_and(|t| t.is("-"));
+    if freed {
+        return true;
+    }
     if !(NEGATORS.contains(&word) || word.ends_with("n't")) {
         return false;
     }

@@ -50,6 +50,13 @@ const MOMENTS: &[Moment] = moments! {
     "this season" false: "this season" ["this" "season"];
     "next season" false: "next season" ["next" "season"];
     "last season" false: "last season" ["last" "season"];
+    "moving" true: "weather" ["weather"], "forecast" ["forecast"], "raining" ["raining"], "snowing" ["snowing"],
+        "what time is it" ["time" "is" "it"], "what's the time" ["what's" "the" "time"],
+        "what is the time" ["what" "is" "the" "time"], "what day is it" ["day" "is" "it"], "the date" ["what" "is" "the" "date"],
+        "days until" ["days" "until"], "days left" ["days" "left"], "stock price" ["stock" "price"],
+        "share price" ["share" "price"], "exchange rate" ["exchange" "rate"], "last election" ["last" "election"],
+        "next election" ["next" "election"], "what's new" ["what's" "new"], "what is new" ["what" "is" "new"],
+        "site down" ["site" "down"], "server down" ["server" "down"], "next full moon" ["next" "full" "moon"];
     "upcoming" false: "upcoming" ["upcoming"];
 };
 
@@ -121,7 +128,7 @@ mod tests {
     #[test]
     fn words_of_the_moment_are_found() {
         for (text, word) in [
-            ("What is the weather today?", "today"),
+            ("What is on the menu today?", "today"),
             ("Who is president right now?", "right now"),
             ("Who leads now?", "now"),
             ("the latest release of the tool", "latest"),
