@@ -79,6 +79,16 @@ def content(text, stream):
     return "".join(event["choices"][0]["delta"].get("content") or "" for event in events if event["choices"])
 
 
+def unchunked(rest):
+    whole = b""
+    while True:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size, 16)
+        if length == 0:
+            return whole
+        whole, rest = whole + rest[:length], rest[length + 2:]
+
+
 async def call(port, counts):
     asked, stream = question(random.random() < 0.3), random.random() < 0.5
     leaves = random.random() < 0.1
@@ -96,7 +106,7 @@ async def call(port, counts):
         writer.close()
     head, _, rest = reply.partition(b"\r\n\r\n")
     if b"chunked" in head.lower():
-        rest = b"".join(re.findall(rb"[0-9a-f]+\r\n(.*?)\r\n(?=[0-9a-f]+\r\n|$)", rest, re.S))
+        rest = unchunked(rest)
     outcome = re.search(rb"x-refrain-outcome: (\w+)", head).group(1).decode()
     counts[outcome] = counts.get(outcome, 0) + 1
     got = content(rest.decode(), stream)
