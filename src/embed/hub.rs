@@ -31,7 +31,7 @@ pub fn fetch(model: &EmbeddingModel) -> Result<(), String> {
 /// Which file is not there, and how to get it.
 pub fn load(model: &EmbeddingModel) -> Result<Loaded, String> {
     let info = info(model)?;
-    let mut manifest = manifest(info)?;
+    let mut manifest = manifest(info);
     let mut read = |name: &str| -> Result<Vec<u8>, String> {
         let path = cached(info, name)?;
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -71,16 +71,15 @@ fn cached(info: &ModelInfo<EmbeddingModel>, name: &str) -> Result<PathBuf, Strin
     found.ok_or_else(|| format!("{code}: {name} has not been fetched: `refrain models fetch --model {code}` does it"))
 }
 
-fn manifest(info: &ModelInfo<EmbeddingModel>) -> Result<Manifest, String> {
+fn manifest(info: &ModelInfo<EmbeddingModel>) -> Manifest {
     let pooling = match TextEmbedding::get_default_pooling_method(&info.model) {
         Some(Pooling::Mean) => PoolingName::Mean,
         None | Some(Pooling::Cls) => PoolingName::Cls,
-        Some(other) => return Err(format!("{}: its pooling, {other:?}, is not supported", info.model_code)),
     };
     // The list says no languages; these words in a model's name do.
     let code = info.model_code.to_lowercase();
     let multilingual = ["multilingual", "bge-m3", "paraphrase-xlm"].iter().any(|word| code.contains(word));
     let languages = vec![if multilingual { "*" } else { "en" }.to_owned()];
     let dimension = Some(info.dim);
-    Ok(Manifest { name: info.model_code.clone(), dimension, pooling, languages, ..Manifest::default() })
+    Manifest { name: info.model_code.clone(), dimension, pooling, languages, ..Manifest::default() }
 }
