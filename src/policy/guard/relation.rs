@@ -135,8 +135,8 @@ impl Relations {
         let place = |word: &String| other.parts.iter().position(|theirs| theirs == word);
         let pairs =
             self.parts.iter().enumerate().flat_map(|(i, one)| self.parts[i + 1..].iter().map(move |two| (one, two)));
-        let once = |word: &String| self.parts.iter().filter(|ours| *ours == word).count() == 1;
-        let persons = pairs.filter(|(one, two)| once(one) && once(two) && (is_person(one) || is_person(two)));
+        let unique = |word: &String| self.parts.iter().filter(|ours| *ours == word).count() == 1;
+        let persons = pairs.filter(|(one, two)| unique(one) && unique(two) && (is_person(one) || is_person(two)));
         let (one, two) = persons.into_iter().find(|(one, two)| place(one) > place(two))?;
         Some(format!("{one:?} and {two:?} change places"))
     }
