@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::types::{CacheId, Dialect};
 
 mod duration;
+mod environment;
 mod load;
 mod policy_file;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cache::fill::Keep;
-use crate::cache::search::{Considered, Passed, Query};
+use crate::cache::search::{Considered, Found, Passed, Query};
 use crate::cache::{Cache, Prepared};
 use crate::embed::EmbedError;
 use crate::embedding::Embedding;
@@ -17,7 +17,7 @@ use crate::prompt::Prompt;
 use crate::reason::{BypassReason, MissReason};
 use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
 use crate::store::{AttributeFilter, Stored};
-use crate::types::{EntryId, ExactKey, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
+use crate::types::{EntryId, ExactKey, Fingerprint, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
 
 /// A request as the engine is asked about it.
 pub struct Question<'a> {
@@ -208,18 +208,31 @@ impl Cache {
             let reason = Reason::Miss(MissReason::NoCache);
             return Semantic { hit: None, reason, best: None, embedding: Some(embedding), considered: Vec::new() };
         }
-        let features = Features::of(&prompt.text);
-        let floor = self.floor(policy, question.directives.threshold);
         let Some(fingerprint) = self.inner.embedder.fingerprint() else {
             return Semantic::bypass(BypassReason::EmbedderDown);
         };
+        let found = self.by_meaning(question, policy, (&embedding, &fingerprint), now).await;
+        let hit = found.passed.into_iter().max_by_key(|passed| passed.similarity);
+        let reason = Reason::Miss(found.reason);
+        Semantic { hit, reason, best: found.best, embedding: Some(embedding), considered: found.considered }
+    }
+
+    /// Searches the request's own partition, and the curated entries where they may answer.
+    async fn by_meaning(
+        &self,
+        question: &Question<'_>,
+        policy: &CachePolicy,
+        (embedding, fingerprint): (&Embedding, &Fingerprint),
+        now: Timestamp,
+    ) -> Found {
+        let prompt = question.prompt;
         let mut query = Query {
-            partition: question.scope.partition(&prompt.shape, &fingerprint),
+            partition: question.scope.partition(&prompt.shape, fingerprint),
             text: &prompt.text,
-            embedding: &embedding,
-            features: &features,
+            embedding,
+            features: &Features::of(&prompt.text),
             filter: AttributeFilter::Any,
-            floor,
+            floor: self.floor(policy, question.directives.threshold),
             guards: &policy.guards,
             directives: question.directives,
             now,
@@ -228,19 +241,11 @@ impl Cache {
         };
         let mut found = self.search(&query).await;
         if answers_plainly(policy, prompt) {
-            query.partition = curated_scope(&question.scope).partition(&fingerprint);
+            query.partition = curated_scope(&question.scope).partition(fingerprint);
             query.filter = AttributeFilter::Equals(question.scope.attributes.clone());
-            let plain = self.search(&query).await;
-            if plain.best > found.best {
-                found.reason = plain.reason;
-            }
-            found.best = found.best.max(plain.best);
-            found.considered.extend(plain.considered);
-            found.passed.extend(plain.passed);
+            found.add(self.search(&query).await);
         }
-        let hit = found.passed.into_iter().max_by_key(|passed| passed.similarity);
-        let reason = Reason::Miss(found.reason);
-        Semantic { hit, reason, best: found.best, embedding: Some(embedding), considered: found.considered }
+        found
     }
 
     /// Why this prompt may not be answered by meaning.

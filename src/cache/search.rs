@@ -66,6 +66,18 @@ pub(super) struct Found {
     pub considered: Vec<Considered>,
 }
 
+impl Found {
+    /// Takes in what another partition gave; the reason is the nearer candidate's.
+    pub fn add(&mut self, other: Self) {
+        if other.best > self.best {
+            self.reason = other.reason;
+        }
+        self.best = self.best.max(other.best);
+        self.considered.extend(other.considered);
+        self.passed.extend(other.passed);
+    }
+}
+
 impl Cache {
     /// Searches one partition.
     pub(super) async fn search(&self, query: &Query<'_>) -> Found {

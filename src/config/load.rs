@@ -6,10 +6,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
-use toml::{Table, Value};
+use toml::Table;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, Log, Upstream};
+use crate::config::{Config, Log, Upstream, environment};
 use crate::error::Invalid;
 use crate::types::Dialect;
 
@@ -42,21 +42,16 @@ pub struct Overrides {
     pub data_dir: Option<PathBuf>,
 }
 
-/// The prefix of environment variables that set a field: `REFRAIN__SERVER__LISTEN`.
-const PREFIX: &str = "REFRAIN__";
-
 /// Reads and checks the configuration.
 ///
 /// # Errors
 /// With file and line, or the environment variable, and the field that is wrong.
 pub fn load(overrides: &Overrides, env: &BTreeMap<String, String>) -> Result<Config, ConfigError> {
-    let mut table = match &overrides.file {
+    let table = match &overrides.file {
         Some(path) => file(path)?,
         None => Table::new(),
     };
-    let variables: Vec<(&String, &String)> = env.iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-    table = overridden(&table, &variables)?;
-    let mut config = config_of(&table).map_err(|problem| guilty(&table, &variables, &problem))?;
+    let mut config = environment::over(table, env)?;
     if let Some(listen) = &overrides.listen {
         config.server.listen.clone_from(listen);
     }
@@ -67,87 +62,11 @@ pub fn load(overrides: &Overrides, env: &BTreeMap<String, String>) -> Result<Con
     Ok(config)
 }
 
-/// `base` with these variables laid over it: as TOML has them, or as the text that they are where only that fits.
-fn overridden(base: &Table, variables: &[(&String, &String)]) -> Result<Table, ConfigError> {
-    let mut table = base.clone();
-    for (name, text) in variables {
-        put(&mut table, name, scalar(text))?;
-    }
-    for (name, text) in variables {
-        if config_of(&table).is_ok() {
-            break;
-        }
-        let mut as_text = table.clone();
-        put(&mut as_text, name, Value::String((*text).clone()))?;
-        if config_of(&as_text).is_ok() {
-            table = as_text;
-        }
-    }
-    Ok(table)
-}
-
-fn put(table: &mut Table, name: &str, value: Value) -> Result<(), ConfigError> {
-    let path: Vec<String> = name[PREFIX.len()..].split("__").map(str::to_ascii_lowercase).collect();
-    set(table, &path, value).map_err(|problem| ConfigError(format!("{name}: {problem}")))
-}
-
-/// The error, under the name of the variable that makes it, as far as that can be told.
-fn guilty(table: &Table, variables: &[(&String, &String)], problem: &str) -> ConfigError {
-    let blamed = variables.iter().find(|(name, _)| {
-        let mut without = table.clone();
-        remove(&mut without, &name[PREFIX.len()..].to_ascii_lowercase());
-        config_of(&without).is_ok()
-    });
-    let all = || variables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-    let name = blamed.map_or_else(all, |(name, _)| (*name).clone());
-    ConfigError(if name.is_empty() { problem.to_owned() } else { format!("{name}: {problem}") })
-}
-
-fn remove(table: &mut Table, path: &str) {
-    match path.split_once("__") {
-        None => {
-            table.remove(path);
-        }
-        Some((section, rest)) => {
-            if let Some(Value::Table(inner)) = table.get_mut(section) {
-                remove(inner, rest);
-            }
-        }
-    }
-}
-
 fn file(path: &std::path::Path) -> Result<Table, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|e| ConfigError(format!("{}: {e}", path.display())))?;
     // Typed first: this error knows the line.
     toml::from_str::<Config>(&text).map_err(|e| ConfigError(format!("{}: {e}", path.display())))?;
     toml::from_str(&text).map_err(|e| ConfigError(format!("{}: {e}", path.display())))
-}
-
-fn config_of(table: &Table) -> Result<Config, String> {
-    Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| error.to_string())
-}
-
-/// `7`, `true`, `[1]` as TOML has them, anything else a string.
-fn scalar(text: &str) -> Value {
-    let parsed: Result<Table, _> = toml::from_str(&format!("value = {text}"));
-    parsed.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
-}
-
-fn set(table: &mut Table, path: &[String], value: Value) -> Result<(), String> {
-    match path {
-        [] => Err("names no field".into()),
-        [name] => {
-            table.insert(name.clone(), value);
-            Ok(())
-        }
-        [section, rest @ ..] => {
-            let inner = table.entry(section.clone()).or_insert_with(|| Value::Table(Table::new()));
-            match inner {
-                Value::Table(inner) => set(inner, rest, value),
-                _ => Err(format!("{section} is not a section")),
-            }
-        }
-    }
 }
 
 impl Config {
