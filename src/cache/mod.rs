@@ -12,6 +12,7 @@ mod plain;
 mod policies;
 mod prepared;
 mod search;
+mod tally;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub use plain::{PlainFound, PlainPrompt, PlainQuery};
 pub use policies::{Policies, PolicyError};
 pub use prepared::Prepared;
 pub use search::Considered;
+pub use tally::Outcomes;
 
 /// The engine's handle; cheap to clone.
 #[derive(Clone)]
@@ -43,6 +45,7 @@ struct Inner {
     clock: Clock,
     flights: Flights,
     secret: [u8; 32],
+    tally: tally::Tally,
 }
 
 /// The tenant of entries that all callers of a cache share; no credential hashes to it.
@@ -52,12 +55,34 @@ impl Cache {
     /// Puts the engine together.
     pub fn new(store: Store, embedder: Embedder, policies: Policies, clock: Clock, secret: [u8; 32]) -> Self {
         let flights = Flights::default();
-        Self { inner: Arc::new(Inner { store, embedder, policies, clock, flights, secret }) }
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                embedder,
+                policies,
+                clock,
+                flights,
+                secret,
+                tally: tally::Tally::default(),
+            }),
+        }
     }
 
     /// Starts the upkeep tasks: sweeping, index building, an embedder that comes late.
     pub fn start_upkeep(&self, tasks: &Tasks, sweep_every: std::time::Duration) {
         maintain::start(self.clone(), tasks, sweep_every);
+    }
+
+    /// Counts how a request of a known cache came out, by the outcome's label.
+    pub fn count(&self, cache: &str, outcome: &str) {
+        if cache.parse::<CacheId>().is_ok_and(|id| self.inner.policies.get(&id).is_some()) {
+            self.inner.tally.count(cache, outcome);
+        }
+    }
+
+    /// How a cache's requests came out since the start.
+    pub fn outcomes(&self, cache: &CacheId) -> Outcomes {
+        self.inner.tally.of(cache)
     }
 
     /// Brings the metrics that are states, not events, up to date: for a reader of them.

@@ -38,12 +38,15 @@ pub struct Fate {
 }
 
 /// The layer.
-pub async fn record(State(_): State<App>, request: Request, next: Next) -> Response {
+pub async fn record(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let response = next.run(request).await;
     let fate = response.extensions().get::<Fate>().cloned().unwrap_or_default();
+    if !fate.outcome.is_empty() && !fate.cache.is_empty() {
+        app.cache.count(&fate.cache, fate.outcome);
+    }
     let line = Line { method, path, status: response.status().as_u16(), started, head: started.elapsed(), fate };
     let length = response.headers().get(http::header::CONTENT_LENGTH);
     let promised = length.and_then(|value| value.to_str().ok()?.parse().ok());

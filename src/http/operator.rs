@@ -112,7 +112,13 @@ pub(super) async fn whole<T: Send + 'static>(
 
 fn stats_of(app: &App, id: &CacheId) -> Value {
     let stats = app.cache.store().stats(id);
+    let outcomes = app.cache.outcomes(id);
     json!({
+        "hits": outcomes.hits,
+        "stale": outcomes.stale,
+        "misses": outcomes.misses,
+        "bypasses": outcomes.bypasses,
+        "hitRate": outcomes.hit_rate(),
         "entries": stats.entries,
         "bytes": stats.bytes,
         "vectors": stats.vectors,

@@ -29,3 +29,4 @@ mod policy;
 mod recipes;
 mod replay;
 mod sdk;
+mod tls;

@@ -76,6 +76,9 @@ async fn a_cache_is_made_listed_changed_counted_and_deleted() {
         refrain.send("GET", "/v1/caches/faq/stats", &[], None).await.json()["entries"] == 1
     })
     .await;
+    refrain.chat_with(&[("x-refrain-cache", "faq")], &ask("Define NAT.")).await;
+    let counted = refrain.send("GET", "/v1/caches/faq/stats", &[], None).await.json();
+    assert_eq!((&counted["hits"], &counted["misses"], &counted["hitRate"]), (&json!(1), &json!(1), &json!(0.5)));
     assert_eq!(refrain.send("DELETE", "/v1/caches/faq", &[], None).await.status, 204);
     assert_eq!(refrain.send("GET", "/v1/caches/faq", &[], None).await.status, 404);
     assert_eq!(change(&refrain, "PATCH", "faq", &json!({"ttl": 1})).await.0, 404);

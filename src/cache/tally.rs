@@ -1,0 +1,53 @@
+//! How requests of each cache came out since the start. Memory only; the metrics say the same to Prometheus.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use crate::types::CacheId;
+
+/// The requests of one cache by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcomes {
+    /// Answered from a fresh entry.
+    pub hits: u64,
+    /// Answered from a stale entry.
+    pub stale: u64,
+    /// Went upstream for want of an entry.
+    pub misses: u64,
+    /// Went upstream past the semantic tier, and no exact entry answered.
+    pub bypasses: u64,
+}
+
+impl Outcomes {
+    /// The share of requests that an entry answered; `None` before the first.
+    pub fn hit_rate(&self) -> Option<f64> {
+        let all = self.hits + self.stale + self.misses + self.bypasses;
+        (all > 0).then(|| (self.hits + self.stale) as f64 / all as f64)
+    }
+}
+
+/// All caches.
+#[derive(Default)]
+pub(super) struct Tally(Mutex<BTreeMap<String, Outcomes>>);
+
+impl Tally {
+    /// Counts a request; `outcome` is its label, and another word is no outcome.
+    pub(super) fn count(&self, cache: &str, outcome: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = all.entry(cache.to_owned()).or_default();
+        match outcome {
+            "hit" => entry.hits += 1,
+            "stale" => entry.stale += 1,
+            "miss" => entry.misses += 1,
+            "bypass" => entry.bypasses += 1,
+            _ => {}
+        }
+    }
+
+    pub(super) fn of(&self, cache: &CacheId) -> Outcomes {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(cache.as_str()).copied().unwrap_or_default()
+    }
+}
