@@ -8,7 +8,7 @@ use crate::support::{Provider, Refrain, Reply, Step, ask, wait_until};
 
 /// The configuration for an embedder behind `provider`.
 fn remote(provider: &Provider) -> String {
-    format!("[embedder]\ndeadline = \"300ms\"\nremote = {{ base_url = {:?}, model = \"m\" }}", provider.base_url())
+    format!("[embedder]\ndeadline = \"1s\"\nremote = {{ base_url = {:?}, model = \"m\" }}", provider.base_url())
 }
 
 fn vector(values: &[f32]) -> Reply {
@@ -40,7 +40,7 @@ async fn an_embedder_that_hangs_fails_or_lies_costs_at_most_its_deadline() {
         embedder.next(reply);
         let began = Instant::now();
         let answer = refrain.chat(&ask(&format!("Define NAT. The embedder {fault}."))).await;
-        assert!(began.elapsed() < Duration::from_secs(2), "{fault}: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(6), "{fault}: {:?}", began.elapsed());
         assert_eq!((answer.status, answer.outcome()), (200, "bypass"), "{fault}");
         assert!(answer.header("cache-status").contains(reason), "{fault}: {}", answer.header("cache-status"));
         // One good answer in between: faults in a row would count as down.

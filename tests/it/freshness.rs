@@ -29,13 +29,13 @@ async fn an_expired_entry_is_invisible_to_both_tiers_and_the_next_nearest_is_ser
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hit_does_not_renew_a_lifetime() {
     let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, "[caches.default]\nttl = 2").await;
+    let refrain = Refrain::start(&provider, "[caches.default]\nttl = 4").await;
     assert_eq!(refrain.chat(&ask("Define NAT.")).await.outcome(), "miss");
-    after(900).await;
+    after(1800).await;
     assert_eq!(refrain.chat(&ask("Define NAT.")).await.outcome(), "hit");
-    after(700).await;
+    after(1200).await;
     assert_eq!(refrain.chat(&ask("Define NAT.")).await.outcome(), "hit");
-    after(600).await;
+    after(1300).await;
     assert_eq!(refrain.chat(&ask("Define NAT.")).await.outcome(), "miss");
 }
 
@@ -149,13 +149,13 @@ async fn a_requests_ttl_is_seconds_within_the_maximum_and_nothing_else() {
 async fn langcache_entries_live_in_milliseconds() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
-    let stored = json!({"prompt": "Define NAT.", "response": "So.", "ttlMillis": 400});
+    let stored = json!({"prompt": "Define NAT.", "response": "So.", "ttlMillis": 1500});
     assert_eq!(refrain.post("/v1/caches/default/entries", &stored).await.status, 201);
     let search = async || {
         let found = refrain.post("/v1/caches/default/entries/search", &json!({"prompt": "Define NAT."})).await;
         found.json()["data"].as_array().unwrap().len()
     };
     assert_eq!(search().await, 1);
-    after(450).await;
+    after(1600).await;
     assert_eq!(search().await, 0);
 }

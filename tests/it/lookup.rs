@@ -127,7 +127,7 @@ async fn attributes_must_be_equal_and_a_ttl_is_kept() {
     let request = ask("How long is the warranty?");
     let rev = |rev: &str| json!({"doc": "handbook", "rev": rev});
     let body =
-        json!({"request": request, "response": completion("Three years."), "attributes": rev("7"), "ttlMillis": 1500});
+        json!({"request": request, "response": completion("Three years."), "attributes": rev("7"), "ttlMillis": 3000});
     assert_eq!(refrain.post("/v1/caches/default/store", &body).await.status, 201);
     let ask_for = |attributes: Value| json!({"request": request, "attributes": attributes});
     assert_eq!(lookup(&refrain, ask_for(rev("7"))).await["outcome"], "hit");
@@ -135,7 +135,7 @@ async fn attributes_must_be_equal_and_a_ttl_is_kept() {
     assert_eq!(lookup(&refrain, ask_for(json!({"doc": "handbook"}))).await["outcome"], "miss");
     let header = [("x-refrain-attributes", "rev=7, doc=handbook")];
     assert_eq!(refrain.chat_with(&header, &request).await.said(), "Three years.");
-    tokio::time::sleep(std::time::Duration::from_millis(1600)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(3100)).await;
     assert_eq!(lookup(&refrain, ask_for(rev("7"))).await["outcome"], "miss");
 }
 

@@ -149,11 +149,11 @@ async fn every_field_has_its_effect_on_the_next_request() {
 async fn a_time_guard_of_seconds_lets_such_answers_live_that_long() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
-    let patch = json!({"guards": {"time": 1}});
+    let patch = json!({"guards": {"time": 2}});
     assert_eq!(change(&refrain, "PATCH", "default", &patch).await.0, 200);
     refrain.chat(&ask("What is on the menu today?")).await;
     assert_eq!(refrain.chat(&ask("What is on the menu today?")).await.outcome(), "hit");
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
     assert_ne!(refrain.chat(&ask("What is on the menu today?")).await.outcome(), "hit");
 }
 
