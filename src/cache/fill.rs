@@ -27,6 +27,8 @@ pub struct Keep {
     pub(super) max_answer_bytes: usize,
     pub(super) limits: Limits,
     pub(super) json_mode: bool,
+    /// The entry's name, given when its request was looked up: of two answers to one request the later asked counts.
+    pub(super) id: EntryId,
     /// The entry under the exact key when the lookup began.
     pub(super) known: Option<EntryId>,
 }
@@ -85,7 +87,8 @@ impl Cache {
         self.inner.store.exact_id(&keep.exact_key) != keep.known
     }
 
-    /// Keeps a complete answer. When this returns, the entry is durable and every lookup can see it.
+    /// Keeps a complete answer. When this returns, the entry is durable and every lookup can see it; or that of the same
+    /// request, asked later and answered sooner, which stays.
     ///
     /// # Errors
     /// When the answer is too large, or the store fails.
@@ -95,7 +98,7 @@ impl Cache {
         }
         let now = self.inner.clock.now();
         let entry = Entry {
-            id: EntryId::generate(),
+            id: keep.id,
             cache: keep.cache,
             tenant: keep.tenant,
             kind: keep.kind,
@@ -108,8 +111,6 @@ impl Cache {
             stored_at: now,
             expires_at: now.plus(keep.lifetime),
         };
-        let id = entry.id;
-        self.inner.store.put(entry, keep.embedding, keep.limits).await?;
-        Ok(id)
+        Ok(self.inner.store.put(entry, keep.embedding, keep.limits).await?.id)
     }
 }

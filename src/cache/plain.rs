@@ -153,6 +153,7 @@ impl Cache {
         let embedding = self.embedding_to_keep(&plain.prompt, policy, sensitive).await;
         let fingerprint = embedding.as_ref().and_then(|_| self.inner.embedder.fingerprint());
         let keep = Keep {
+            id: EntryId::generate(),
             known: None,
             kind: EntryKind::Plain,
             cache: cache.clone(),

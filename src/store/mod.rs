@@ -238,7 +238,7 @@ impl Store {
     }
 
     /// Keeps an entry; returns after the durable commit. An entry with the same exact key, or the same id, goes at
-    /// the same moment. `limits` are its cache's: others are evicted in the same transaction, so they hold at all
+    /// the same moment, unless the other's id is the later one: then that one stays, and is what is returned. `limits` are its cache's: others are evicted in the same transaction, so they hold at all
     /// times. An embedding is ignored when the entry has no partition, the store no fingerprint, or its dimension is
     /// another.
     ///

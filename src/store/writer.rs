@@ -239,8 +239,12 @@ impl Writer {
             return Ok(Err(StoreError::TooLarge { bytes, max_bytes: limits.max_bytes }));
         }
         let mut replaced = None;
-        let old = self.ledger.exact_id(&self.memory, &entry.exact_key).into_iter();
-        for id in old.chain([entry.id]) {
+        let old = self.ledger.exact_id(&self.memory, &entry.exact_key);
+        // Ids are in the order in which requests came: an answer that took longer must not undo a later refresh.
+        if let Some(newer) = old.filter(|old| *old > entry.id) {
+            return Ok(Ok(Done::Put(Put { id: newer, replaced: None, evicted: 0 })));
+        }
+        for id in old.into_iter().chain([entry.id]) {
             if let Some(record) = self.ledger.record(&self.memory, id) {
                 replaced = replaced.or(Some(id));
                 self.remove(tables, record, Gone::Replaced)?;

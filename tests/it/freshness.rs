@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Provider, Refrain, Reply, ask, wait_until};
+use crate::support::{Gate, Provider, Refrain, Reply, ask, wait_until};
 
 async fn after(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -74,6 +74,27 @@ async fn cache_control_refreshes_and_keeps_out() {
     assert_eq!(say("", "Name a mountain in Peru.").await.said(), "w");
     assert_eq!(say("", "Name a mountain in Peru.").await.outcome(), "hit");
     assert_eq!(provider.calls(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_answer_does_not_undo_a_later_refresh() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let gate = Gate::default();
+    provider.next(Reply::default().wait(&gate).then_reply(Reply::text("old"))).next(Reply::text("new"));
+    let question = ask("Suggest a slogan.");
+    let (slow, ()) = tokio::join!(refrain.chat(&question), async {
+        wait_until("the slow call", async || provider.calls() == 1).await;
+        assert_eq!(refrain.chat_with(&[("cache-control", "no-cache")], &question).await.said(), "new");
+        wait_until("the refreshed entry", async || {
+            refrain.send("GET", "/v1/caches/default/stats", &[], None).await.json()["entries"] == 1
+        })
+        .await;
+        gate.open();
+    });
+    assert_eq!(slow.said(), "old");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(refrain.chat(&question).await.said(), "new");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,6 +46,18 @@ async fn a_put_with_the_same_exact_key_takes_the_place_of_the_old_entry_in_every
 }
 
 #[tokio::test]
+async fn an_entry_with_an_earlier_id_does_not_take_a_later_ones_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    let (earlier, later) = (entry("q"), entry("q"));
+    store.put(later.clone(), Some(direction(1)), ROOMY).await.unwrap();
+    let put = store.put(earlier, Some(direction(2)), ROOMY).await.unwrap();
+    assert_eq!((put.id, put.replaced), (later.id, None));
+    assert_eq!(store.exact_id(&key("q")), Some(later.id));
+    assert_eq!(store.stats(&CacheId::default()).entries, 1);
+}
+
+#[tokio::test]
 async fn twins_in_one_group_leave_one_entry() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = open(dir.path());
