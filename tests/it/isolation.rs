@@ -14,7 +14,7 @@ async fn a_callers_answer_is_never_another_callers() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
     let (alice, bob) = ([("authorization", "Bearer tenant-A")], [("authorization", "Bearer tenant-B")]);
-    assert_eq!(refrain.chat_with(&alice, &ask(INVOICES)).await.said(), "answer 1");
+    assert_eq!(refrain.keep_with(&alice, &ask(INVOICES)).await.said(), "answer 1");
     assert_eq!(refrain.keep_with(&bob, &ask(INVOICES)).await.said(), "answer 2");
     assert_eq!(refrain.chat_with(&bob, &ask(INVOICES_TOO)).await.said(), "answer 2");
     assert_eq!(refrain.chat_with(&alice, &ask(INVOICES_TOO)).await.said(), "answer 1");

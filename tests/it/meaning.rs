@@ -199,7 +199,7 @@ async fn one_decision_and_one_score_on_every_path() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "[caches.default]\nsimilarity_threshold = 0.95").await;
     let (known, asked) = ("How do I reset my password?", "What is the tallest tower?");
-    refrain.chat(&ask(known)).await;
+    refrain.keep(&ask(known)).await;
     refrain.post("/v1/caches/default/entries", &json!({"prompt": known, "response": "so"})).await;
     let keep_out = [("cache-control", "no-store")];
     let whole = refrain.chat_with(&keep_out, &ask(asked)).await;

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 
 import openai
 from openai import AsyncOpenAI, OpenAI
@@ -19,6 +20,7 @@ def outcome(raw):
 
 
 miss = client.chat.completions.with_raw_response.create(**ask("How do I reset my password?"))
+time.sleep(0.5)  # until another wording finds it
 hit = client.chat.completions.with_raw_response.create(**ask("How can I reset my password?"))
 assert (outcome(miss), outcome(hit)) == ("miss", "hit"), (miss.headers, hit.headers)
 one, other = miss.parse(), hit.parse()
