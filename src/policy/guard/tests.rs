@@ -1,3 +1,5 @@
+//! All guards together: what every pair of texts may rely on, whichever guard looks at it.
+
 use proptest::prelude::*;
 
 use super::*;
