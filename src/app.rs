@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::cache::{Cache, Policies};
 use crate::config::{Config, Secrets};
-use crate::embed::{Embedder, StartError as EmbedderError};
+use crate::embed::{Embedder, Prober, StartError as EmbedderError};
 use crate::http::{Access, App, AppParts, router};
 use crate::metrics;
 use crate::settings::CachePolicy;
@@ -19,6 +19,7 @@ use crate::store::{OpenReport, Store, StoreError, StoreOptions};
 use crate::tasks::Tasks;
 use crate::types::{CacheId, Clock};
 use crate::upstream::{Upstream, Upstreams};
+use crate::verify::Verifier;
 
 /// Why the service could not start.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,7 @@ impl Service {
             .map_err(|cause| StartError::Listen { address: config.server.listen.clone(), cause })?;
         let upstreams = upstreams(&config, &secrets)?;
         let embedder = Embedder::start(&config.embedder, secrets.remote_embedder_key.as_deref()).await?;
+        let verifier = Verifier::start(&config.verifier, &config.embedder, Prober::find()).await?;
         let (store, report) = open_store(&config, &embedder).await?;
         let notices = notices(&report);
         let clock = Clock::system(report.latest);
@@ -76,7 +78,7 @@ impl Service {
         let configured = config.caches.iter().map(|(id, file)| (id.clone(), file.policy()));
         let policies = Policies::load(&store, configured.collect::<std::collections::BTreeMap<CacheId, CachePolicy>>());
         let tasks = Tasks::default();
-        let cache = Cache::new(store, embedder, policies, clock, secret);
+        let cache = Cache::new(store, (embedder, verifier), policies, clock, secret);
         cache.start_upkeep(&tasks, config.store.sweep_every.0);
         let drain = config.server.drain.0;
         let access = Access::new(secrets.admin_key.as_deref());
@@ -121,7 +123,10 @@ impl Service {
             tracing::warn!(task = name, count, "still running after the drain limit; ended");
         }
         let cache = self.cache.clone();
-        let joined = tokio::task::spawn_blocking(move || cache.embedder().shutdown());
+        let joined = tokio::task::spawn_blocking(move || {
+            cache.embedder().shutdown();
+            cache.verifier().shutdown();
+        });
         let _ = tokio::time::timeout(Duration::from_secs(5), joined).await;
         self.cache.store().clone().close().await
     }

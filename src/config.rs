@@ -28,6 +28,8 @@ pub struct Config {
     pub store: Store,
     /// What turns text into vectors.
     pub embedder: Embedder,
+    /// What gives a second opinion on a candidate.
+    pub verifier: Verifier,
     /// How the nearest entries are found.
     pub index: Index,
     /// Where misses go. Empty: the public OpenAI and Anthropic APIs.
@@ -152,6 +154,34 @@ pub struct Remote {
     pub model: String,
     /// The environment variable with the key, if one is needed.
     pub api_key_env: Option<String>,
+}
+
+/// `[verifier]`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Verifier {
+    /// A name from `refrain models list`, or a folder.
+    pub model: String,
+    /// A candidate's time for the reader; past it the candidate is not served.
+    pub deadline: Span,
+    /// Reading threads, one model session each; 0 picks by the number of cores.
+    pub threads: usize,
+    /// Pairs that may wait for a thread; more are turned away.
+    pub queue: usize,
+    /// Recent pairs whose reading is remembered.
+    pub cache_entries: u64,
+}
+
+impl Verifier {
+    /// The verifier that is used when none is named.
+    pub const DEFAULT_MODEL: &'static str = "verifier-en-1";
+}
+
+impl Default for Verifier {
+    fn default() -> Self {
+        let model = Self::DEFAULT_MODEL.into();
+        Self { model, deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
+    }
 }
 
 /// `[index]`

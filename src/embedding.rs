@@ -2,12 +2,18 @@
 //!
 //! One constructor, so that a vector that is not finite or not of unit length cannot exist behind it.
 
+use std::sync::Arc;
+
 use crate::error::Invalid;
+use crate::tokens::TokenVectors;
 use crate::types::Similarity;
 
-/// A unit vector of `dimension` f32 components.
+/// A unit vector of `dimension` f32 components, and the vectors of the text's tokens where the model gave them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Embedding(Box<[f32]>);
+pub struct Embedding {
+    unit: Box<[f32]>,
+    tokens: Option<Arc<TokenVectors>>,
+}
 
 impl Embedding {
     /// Scales `raw` to unit length.
@@ -25,17 +31,29 @@ impl Embedding {
         }
         #[allow(clippy::cast_possible_truncation)]
         let unit = raw.into_iter().map(|x| (f64::from(x) / norm) as f32).collect();
-        Ok(Self(unit))
+        Ok(Self { unit, tokens: None })
+    }
+
+    /// The same vector, with those of the text's tokens.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Option<TokenVectors>) -> Self {
+        self.tokens = tokens.map(Arc::new);
+        self
+    }
+
+    /// The vectors of the text's tokens; `None` when the model does not give them (a remote one never does).
+    pub fn tokens(&self) -> Option<&Arc<TokenVectors>> {
+        self.tokens.as_ref()
     }
 
     /// The components, of unit length together.
     pub fn as_slice(&self) -> &[f32] {
-        &self.0
+        &self.unit
     }
 
     /// How many components.
     pub fn dimension(&self) -> usize {
-        self.0.len()
+        self.unit.len()
     }
 
     /// Cosine similarity, clamped. Zero for vectors of different dimension.
@@ -43,6 +61,6 @@ impl Embedding {
         if self.dimension() != other.dimension() {
             return Similarity::ZERO;
         }
-        Similarity::clamped(self.0.iter().zip(&other.0).map(|(a, b)| a * b).sum())
+        Similarity::clamped(self.unit.iter().zip(&other.unit).map(|(a, b)| a * b).sum())
     }
 }

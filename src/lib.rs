@@ -42,5 +42,7 @@ pub mod settings;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;
+pub mod tokens;
 pub mod types;
 pub mod upstream;
+pub mod verify;

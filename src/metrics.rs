@@ -124,6 +124,21 @@ pub fn guard_veto(guard: &'static str) {
     counter!("refrain_guard_vetoes_total", "guard" => guard).increment(1);
 }
 
+/// The verifier's reader read a candidate.
+pub fn verifier_read() {
+    counter!("refrain_verifier_reads_total").increment(1);
+}
+
+/// The verifier's reader could not read a candidate.
+pub fn verifier_failed() {
+    counter!("refrain_verifier_failures_total").increment(1);
+}
+
+/// Whether the verifier works.
+pub fn verifier_ready(ready: bool) {
+    gauge!("refrain_verifier_ready").set(if ready { 1.0 } else { 0.0 });
+}
+
 /// The size of a cache.
 pub fn cache_size(cache: &str, entries: u64, bytes: u64) {
     gauge!("refrain_entries", "cache" => cache.to_owned()).set(entries as f64);

@@ -90,6 +90,12 @@ reasons! {
         GuardPayload = "guard-payload",
         /// Near entries speak of another time.
         GuardTime = "guard-time",
+        /// The verifier does not trust that one answer serves both.
+        Verifier = "verifier",
+        /// The verifier could not look at the near entries, and they are not near enough without it.
+        VerifierDown = "verifier-down",
+        /// Somebody said that the near entry's answer was wrong for this prompt.
+        Wrong = "wrong",
         /// The near entries are too old for the caller, or expired.
         Expired = "expired",
         /// The caller asked for a new answer.

@@ -112,6 +112,16 @@ impl Default for Guards {
     }
 }
 
+/// Who gives a second opinion on a candidate that no guard vetoed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerifierChoice {
+    /// The verifier that the config names.
+    Builtin,
+    /// Nobody: cosine and guards decide.
+    None,
+}
+
 /// The policy of one cache, in effect for the next request after a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -120,8 +130,13 @@ pub struct CachePolicy {
     pub mode: Mode,
     /// The tiers that may answer; at least one.
     pub strategies: Vec<Strategy>,
-    /// The least cosine of a semantic hit, 0 to 1; `null` takes the model card's calibrated value.
+    /// The least cosine of a semantic hit, 0 to 1; `null` leaves it to the verifier, and without one to the model card's
+    /// calibrated value.
     pub similarity_threshold: Option<f64>,
+    /// Who gives a second opinion.
+    pub verifier: VerifierChoice,
+    /// How many of the near prompts that ask something else may be served, as a share of all of them; 0.001 to 0.1.
+    pub target_error_rate: f64,
     /// Lifetime of an entry in seconds, counted from the provider's answer and never renewed by a hit.
     pub ttl: u64,
     /// The longest lifetime a caller may ask for, in seconds.
@@ -148,6 +163,8 @@ impl Default for CachePolicy {
             mode: Mode::On,
             strategies: vec![Strategy::Exact, Strategy::Semantic],
             similarity_threshold: None,
+            verifier: VerifierChoice::Builtin,
+            target_error_rate: 0.01,
             ttl: 86_400,
             max_ttl: 604_800,
             sharing: Sharing::Tenant,
@@ -192,6 +209,10 @@ impl CachePolicy {
             return Err(Invalid::new("strategies", "is empty", "one or both of \"exact\", \"semantic\""));
         }
         unit("similarityThreshold", self.similarity_threshold, 1.0)?;
+        if !(0.001..=0.1).contains(&self.target_error_rate) {
+            let problem = format!("{} is out of range", self.target_error_rate);
+            return Err(Invalid::new("targetErrorRate", problem, "0.001 to 0.1"));
+        }
         unit("maxTemperature", self.max_temperature, 2.0)?;
         range("maxTtl", self.max_ttl, 1, MAX_SECONDS)?;
         range("ttl", self.ttl, 0, MAX_SECONDS)?;

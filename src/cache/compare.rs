@@ -4,9 +4,12 @@
 
 use crate::cache::Cache;
 use crate::cache::lookup::embed_bypass;
+use crate::embedding::Embedding;
 use crate::policy::guard::{self, Features, Veto};
+use crate::policy::wording::Wording;
 use crate::reason::BypassReason;
-use crate::settings::Guards;
+use crate::settings::{CachePolicy, Guards};
+use crate::verify::Side;
 
 /// All signals about one pair of prompts.
 #[derive(Clone, Debug)]
@@ -19,8 +22,10 @@ pub struct Comparison {
     pub vetoes: Vec<Veto>,
     /// The verifier's probability that one answer serves both, 0 to 1; `None` without a verifier.
     pub probability: Option<f64>,
-    /// Did the verifier ask its reader?
-    pub read: bool,
+    /// The verifier's cheap probability, 0 to 1; `None` without a verifier.
+    pub glance: Option<f64>,
+    /// The cheap signals, under [`crate::verify::signals::names`]; empty without a verifier.
+    pub signals: Vec<f32>,
 }
 
 impl Cache {
@@ -33,15 +38,53 @@ impl Cache {
             cosine: 0.0,
             vetoes: verdicts.into_iter().filter_map(|(_, veto)| veto).collect(),
             probability: None,
-            read: false,
+            glance: None,
+            signals: Vec::new(),
         };
         match (self.inner.embedder.embed(stored).await, self.inner.embedder.embed(asked).await) {
-            (Ok(a), Ok(b)) => comparison.cosine = f64::from(a.similarity(&b).get()),
+            (Ok(one), Ok(other)) => {
+                comparison.cosine = f64::from(one.similarity(&other).get());
+                self.verify((stored, &one, &a), (asked, &other, &b), &mut comparison).await;
+            }
             (Err(error), _) | (_, Err(error)) => {
                 comparison.bypass.get_or_insert_with(|| embed_bypass(&error));
             }
         }
         comparison
+    }
+
+    async fn verify(
+        &self,
+        (stored, one, a): (&str, &Embedding, &Features),
+        (asked, other, b): (&str, &Embedding, &Features),
+        comparison: &mut Comparison,
+    ) {
+        let Some((one_tokens, other_tokens)) = one.tokens().zip(other.tokens()) else { return };
+        let (wording, other_wording) = (Wording::of(stored), Wording::of(asked));
+        let a = Side { text: stored, wording: &wording, features: a, tokens: one_tokens };
+        let b = Side { text: asked, wording: &other_wording, features: b, tokens: other_tokens };
+        let verifier = &self.inner.verifier;
+        let Some(glance) = verifier.glance(&a, &b, one.similarity(other).get()) else { return };
+        comparison.glance = Some(glance.probability);
+        comparison.signals = glance.signals().to_vec();
+        comparison.probability = verifier.read(stored, asked, &glance).await.ok();
+    }
+
+    /// Would the service serve `comparison`'s pair under `policy`? The very rules of a lookup: cosine, guards, the
+    /// verifier's cheap stage, then its reader.
+    pub fn would_serve(&self, comparison: &Comparison, policy: &CachePolicy) -> bool {
+        let Some(fingerprint) = self.inner.embedder.fingerprint() else { return false };
+        let bar = self.bar(policy, None, &fingerprint);
+        if comparison.bypass.is_some() || !comparison.vetoes.is_empty() || comparison.cosine < f64::from(bar.floor) {
+            return false;
+        }
+        match (bar.lines, comparison.glance) {
+            (None, _) => true,
+            (Some(_), None) => comparison.cosine >= f64::from(bar.unverified),
+            (Some(lines), Some(glance)) if glance >= lines.sure => true,
+            (Some(lines), Some(glance)) if glance < lines.hopeless => false,
+            (Some(lines), Some(_)) => comparison.probability.is_some_and(|full| full >= lines.pass),
+        }
     }
 
     fn compare_bypass(&self, text: &str) -> Option<BypassReason> {

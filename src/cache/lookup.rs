@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cache::fill::Keep;
-use crate::cache::search::{Considered, Found, Passed, Query};
+use crate::cache::search::{Asked, Considered, Found, Passed, Query};
 use crate::cache::{Cache, Prepared};
 use crate::embed::EmbedError;
 use crate::embedding::Embedding;
 use crate::entry::EntryKind;
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
-use crate::policy::guard::{self, Features};
+use crate::policy::guard;
 use crate::policy::partition::{PlainScope, Scope};
 use crate::prompt::Prompt;
 use crate::reason::{BypassReason, MissReason};
@@ -51,6 +51,8 @@ pub struct Hit {
     pub tier: Tier,
     /// How near it is.
     pub similarity: Similarity,
+    /// The verifier's probability that its answer serves, 0 to 1; `None` when it had no say.
+    pub probability: Option<f64>,
     /// `Hit` or `Stale`.
     pub outcome: Outcome,
     /// Time since the provider's answer.
@@ -121,7 +123,8 @@ impl Cache {
         if let Some(passed) = semantic.hit.take() {
             // Kept while this request was being embedded: the same request is an exact hit, whoever found it.
             let same = policy.uses(Strategy::Exact) && passed.stored.entry.exact_key == key;
-            let passed = if same { Passed { similarity: Similarity::ONE, ..passed } } else { passed };
+            let passed =
+                if same { Passed { similarity: Similarity::ONE, probability: None, ..passed } } else { passed };
             let tier = if same { Tier::Exact } else { Tier::Semantic };
             return Lookup::Hit(Box::new(hit_of(passed, tier, now, semantic.considered)));
         }
@@ -229,11 +232,9 @@ impl Cache {
         let prompt = question.prompt;
         let mut query = Query {
             partition: question.scope.partition(&prompt.shape, fingerprint),
-            text: &prompt.text,
-            embedding,
-            features: &Features::of(&prompt.text),
+            asked: &Asked::of(&prompt.text, embedding),
             filter: AttributeFilter::Any,
-            floor: self.floor(policy, question.directives.threshold),
+            bar: self.bar(policy, question.directives.threshold, fingerprint),
             guards: &policy.guards,
             directives: question.directives,
             now,
@@ -264,15 +265,6 @@ impl Cache {
             return Some(BypassReason::Hidden);
         }
         self.inner.embedder.coverage(&prompt.text).err()
-    }
-
-    /// The least cosine of a semantic hit: the policy's, or the model card's; a caller may only tighten it.
-    pub(super) fn floor(&self, policy: &CachePolicy, tightened: Option<f64>) -> f32 {
-        let base =
-            policy.similarity_threshold.unwrap_or_else(|| f64::from(self.inner.embedder.calibrated_similarity()));
-        #[allow(clippy::cast_possible_truncation)]
-        let floor = base.max(tightened.unwrap_or(0.0)) as f32;
-        floor
     }
 }
 
@@ -312,7 +304,7 @@ pub(super) fn embed_bypass(error: &EmbedError) -> BypassReason {
 
 fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Option<Passed> {
     let freshness = freshness::judge(stored.entry.stored_at, stored.entry.expires_at, directives, now);
-    (freshness != Freshness::Expired).then_some(Passed { stored, similarity: Similarity::ONE, freshness })
+    (freshness != Freshness::Expired).then_some(Passed { stored, similarity: Similarity::ONE, freshness, probability: None })
 }
 
 fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered>) -> Hit {
@@ -323,6 +315,7 @@ fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered
         prepared: Prepared::of(&passed.stored),
         tier,
         similarity: passed.similarity,
+        probability: passed.probability,
         outcome: if passed.freshness == Freshness::Stale { Outcome::Stale } else { Outcome::Hit },
         age: now.since(entry.stored_at),
         ttl: left,

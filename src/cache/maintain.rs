@@ -75,6 +75,7 @@ pub(super) fn set_gauges(cache: &Cache) {
     let searches = cache.store().totals().searches;
     metrics::index_searches(searches.scans, searches.graphs, searches.fallbacks);
     metrics::store_faults(cache.store().totals().failed_commits, cache.store().totals().damaged);
+    metrics::verifier_ready(cache.verifier_state() == State::Ready);
     metrics::embedder_ready(cache.embedder().state() == State::Ready);
     for (id, _) in cache.policies().list() {
         let stats = cache.store().stats(&id);

@@ -4,6 +4,7 @@
 //! the answer that upstream will give. It speaks no HTTP and knows no status code. A fault in store, index or
 //! embedder turns into a reason to go upstream, never into an error of the caller's (I6).
 
+mod bar;
 mod collapse;
 mod compare;
 mod fill;
@@ -17,12 +18,13 @@ mod tally;
 
 use std::sync::Arc;
 
-use crate::embed::Embedder;
+use crate::embed::{Embedder, State};
 use crate::policy::partition::tenant_of;
-use crate::settings::{CachePolicy, Sharing};
+use crate::settings::{CachePolicy, Sharing, VerifierChoice};
 use crate::store::Store;
 use crate::tasks::Tasks;
 use crate::types::{CacheId, Clock, TenantId};
+use crate::verify::Verifier;
 
 pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription};
 pub use compare::Comparison;
@@ -43,6 +45,7 @@ pub struct Cache {
 struct Inner {
     store: Store,
     embedder: Embedder,
+    verifier: Verifier,
     policies: Policies,
     clock: Clock,
     flights: Flights,
@@ -55,12 +58,19 @@ const SHARED: TenantId = TenantId([0xff; 32]);
 
 impl Cache {
     /// Puts the engine together.
-    pub fn new(store: Store, embedder: Embedder, policies: Policies, clock: Clock, secret: [u8; 32]) -> Self {
+    pub fn new(
+        store: Store,
+        (embedder, verifier): (Embedder, Verifier),
+        policies: Policies,
+        clock: Clock,
+        secret: [u8; 32],
+    ) -> Self {
         let flights = Flights::default();
         Self {
             inner: Arc::new(Inner {
                 store,
                 embedder,
+                verifier,
                 policies,
                 clock,
                 flights,
@@ -100,6 +110,22 @@ impl Cache {
     /// The embedder behind the engine.
     pub fn embedder(&self) -> &Embedder {
         &self.inner.embedder
+    }
+
+    /// The verifier behind the engine.
+    pub fn verifier(&self) -> &Verifier {
+        &self.inner.verifier
+    }
+
+    /// How the verifier is, for the vectors of this engine's embedder.
+    pub fn verifier_state(&self) -> State {
+        self.inner.verifier.state(self.inner.embedder.fingerprint().as_ref())
+    }
+
+    /// Does any cache's policy ask for the verifier?
+    pub fn wants_verifier(&self) -> bool {
+        let asks = |policy: &CachePolicy| policy.verifier == VerifierChoice::Builtin;
+        self.inner.policies.list().iter().any(|(_, policy)| asks(policy))
     }
 
     /// The policies in effect.

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use crate::cache::Cache;
 use crate::cache::fill::{Keep, KeepError, limits};
 use crate::cache::lookup::plain_scope;
-use crate::cache::search::{Passed, Query};
+use crate::cache::search::{Asked, Passed, Query};
 use crate::entry::{Answer, EntryKind};
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
-use crate::policy::guard::{self, Features};
+use crate::policy::guard;
 use crate::policy::partition::PlainScope;
 use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
 use crate::store::{AttributeFilter, Scope as StoreScope, Stored};
@@ -114,15 +114,11 @@ impl Cache {
         let (Ok(embedding), Some(fingerprint)) = (embedder.embed(&query.prompt).await, embedder.fingerprint()) else {
             return Vec::new();
         };
-        #[allow(clippy::cast_possible_truncation)]
-        let floor = query.threshold.map_or_else(|| self.floor(policy, None), |threshold| threshold as f32);
         let search = Query {
             partition: scope.partition(&fingerprint),
-            text: &query.prompt,
-            embedding: &embedding,
-            features: &Features::of(&query.prompt),
+            asked: &Asked::of(&query.prompt, &embedding),
             filter: AttributeFilter::Contains(query.attributes.clone()),
-            floor,
+            bar: self.bar_with(policy, query.threshold, &fingerprint),
             guards: &policy.guards,
             directives: &Directives::default(),
             now,

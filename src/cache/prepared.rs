@@ -5,12 +5,15 @@ use std::sync::Arc;
 use crate::dialect::replay::Template;
 use crate::entry::EntryKind;
 use crate::policy::guard::Features;
+use crate::policy::wording::Wording;
 use crate::store::Stored;
 
-/// The guards' view of an entry's text, and its answer cut up for a fast replay.
+/// How the guards and the verifier see an entry's text, and its answer cut up for a fast replay.
 pub struct Prepared {
     /// What the guards compare.
     pub features: Features,
+    /// What the verifier compares.
+    pub wording: Wording,
     /// The answer with holes for id and time; `None` for a plain entry, whose answer is bare text.
     pub template: Option<Template>,
 }
@@ -27,6 +30,7 @@ impl Prepared {
             EntryKind::Provider => Template::of(&stored.entry.answer).ok(),
             EntryKind::Plain => None,
         };
-        Self { features: Features::of(&stored.entry.text), template }
+        let text = &stored.entry.text;
+        Self { features: Features::of(text), wording: Wording::of(text), template }
     }
 }

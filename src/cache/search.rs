@@ -1,31 +1,52 @@
 //! The semantic tier's search: nearest first, until a candidate passes or falls under the floor.
 //!
-//! A vetoed or unloadable neighbour never hides a right one behind it: `k` doubles up to [`MAX_K`].
+//! A candidate passes when it is near enough, fresh enough, vetoed by no guard, and trusted by the verifier. The cheap
+//! stage settles most of them; of those that it leaves open the likeliest are read, at most [`MAX_READS`] a search. A
+//! vetoed or unloadable neighbour never hides a right one behind it: `k` doubles up to [`MAX_K`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::cache::bar::Bar;
 use crate::cache::{Cache, Prepared};
 use crate::embedding::Embedding;
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard::{self, Features, GuardName};
+use crate::policy::wording::Wording;
 use crate::reason::MissReason;
 use crate::settings::Guards;
 use crate::store::{AttributeFilter, Candidate, Stored};
 use crate::types::{EntryId, PartitionKey, Similarity, Timestamp};
+use crate::verify::{Glance, Side};
 
 /// The most neighbours looked at.
 const MAX_K: usize = 64;
+/// The most candidates that are read: each costs about as much as an embedding of both texts.
+const MAX_READS: usize = 3;
+/// The most candidates that an explanation shows below the floor.
+const SHOWN: usize = 8;
+
+/// The prompt that is looked for, read once.
+pub(super) struct Asked<'a> {
+    pub text: &'a str,
+    pub embedding: &'a Embedding,
+    pub features: Features,
+    pub wording: Wording,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(text: &'a str, embedding: &'a Embedding) -> Self {
+        Self { text, embedding, features: Features::of(text), wording: Wording::of(text) }
+    }
+}
 
 /// One search in one partition.
 pub(super) struct Query<'a> {
     pub partition: PartitionKey,
-    pub text: &'a str,
-    pub embedding: &'a Embedding,
-    pub features: &'a Features,
+    pub asked: &'a Asked<'a>,
     pub filter: AttributeFilter,
-    pub floor: f32,
+    pub bar: Bar,
     pub guards: &'a Guards,
     pub directives: &'a Directives,
     pub now: Timestamp,
@@ -41,6 +62,8 @@ pub(super) struct Passed {
     pub stored: Arc<Stored>,
     pub similarity: Similarity,
     pub freshness: Freshness,
+    /// The verifier's probability that one answer serves both, 0 to 1; `None` when it had no say.
+    pub probability: Option<f64>,
 }
 
 /// One candidate as `explain` shows it.
@@ -50,6 +73,10 @@ pub struct Considered {
     pub id: EntryId,
     /// Its cosine.
     pub similarity: Similarity,
+    /// The verifier's probability that one answer serves both, 0 to 1; `None` when it was not asked.
+    pub probability: Option<f64>,
+    /// Did the verifier's reader read both texts?
+    pub read: bool,
     /// `hit`, or the reason's label.
     pub verdict: &'static str,
     /// Every enabled guard: its name, and what differs when it vetoes.
@@ -67,6 +94,10 @@ pub(super) struct Found {
 }
 
 impl Found {
+    fn nothing() -> Self {
+        Self { passed: Vec::new(), best: None, reason: MissReason::NoCandidate, considered: Vec::new() }
+    }
+
     /// Takes in what another partition gave; the reason is the nearer candidate's.
     pub fn add(&mut self, other: Self) {
         if other.best > self.best {
@@ -76,82 +107,178 @@ impl Found {
         self.considered.extend(other.considered);
         self.passed.extend(other.passed);
     }
+
+    /// Notes a decision about a candidate.
+    fn settle(&mut self, query: &Query<'_>, one: Scored, verdict: Result<(), MissReason>) {
+        if query.explain {
+            let guards = explain_guards(query, &one.stored);
+            let label = verdict.map_or_else(MissReason::as_str, |()| "hit");
+            let (id, similarity) = (one.stored.entry.id, one.similarity);
+            let (probability, read) = (one.probability, one.read);
+            self.considered.push(Considered { id, similarity, probability, read, verdict: label, guards });
+        }
+        match verdict {
+            Ok(()) => {
+                let Scored { stored, similarity, freshness, probability, .. } = one;
+                self.passed.push(Passed { stored, similarity, freshness, probability });
+            }
+            Err(reason) if self.best == Some(one.similarity) => self.reason = reason,
+            Err(_) => {}
+        }
+    }
+}
+
+/// A candidate under consideration.
+struct Scored {
+    stored: Arc<Stored>,
+    similarity: Similarity,
+    freshness: Freshness,
+    probability: Option<f64>,
+    read: bool,
+}
+
+/// What is known of a candidate before anything is read.
+enum First {
+    Passes,
+    Fails(MissReason),
+    /// The cheap stage leaves it open.
+    Open(Glance),
 }
 
 impl Cache {
     /// Searches one partition.
     pub(super) async fn search(&self, query: &Query<'_>) -> Found {
-        let mut found =
-            Found { passed: Vec::new(), best: None, reason: MissReason::NoCandidate, considered: Vec::new() };
-        let (mut k, mut seen) = (4.max(query.wanted), HashSet::new());
+        let mut found = Found::nothing();
+        let (mut k, mut seen, mut reads) = (4.max(query.wanted), HashSet::new(), MAX_READS);
         loop {
             let candidates = self.neighbours(query, k);
             // A wider search may find other neighbours than a narrow one, and entries come meanwhile.
-            for candidate in candidates.iter().filter(|candidate| seen.insert(candidate.id)) {
-                if found.passed.len() >= query.wanted {
-                    return found;
-                }
-                if !self.consider(query, candidate, &mut found).await {
-                    return found;
-                }
+            let new: Vec<Candidate> = candidates.iter().filter(|one| seen.insert(one.id)).copied().collect();
+            let (open, ends) = self.first_look(query, &new, &mut found).await;
+            if found.passed.len() < query.wanted {
+                self.read(query, open, &mut reads, &mut found).await;
             }
-            if candidates.len() < k || k >= MAX_K || found.passed.len() >= query.wanted {
-                return found;
+            if ends || candidates.len() < k || k >= MAX_K || found.passed.len() >= query.wanted {
+                break;
             }
             k = (k * 2).min(MAX_K);
         }
+        found.passed.sort_by(|a, b| b.similarity.cmp(&a.similarity));
+        found
     }
 
     fn neighbours(&self, query: &Query<'_>, k: usize) -> Vec<Candidate> {
         let accepted = query.directives.max_stale.unwrap_or(0).saturating_mul(1000);
         let usable_at = Timestamp(query.now.0.saturating_sub(accepted));
-        self.inner.store.nearest(&query.partition, query.embedding, k, &query.filter, usable_at)
+        self.inner.store.nearest(&query.partition, query.asked.embedding, k, &query.filter, usable_at)
     }
 
-    /// Judges one candidate; false when it and all behind it are too far.
-    async fn consider(&self, query: &Query<'_>, candidate: &Candidate, found: &mut Found) -> bool {
-        let Ok(Some(stored)) = self.inner.store.load(candidate.id).await else { return true };
-        let similarity = if stored.entry.text == query.text { Similarity::ONE } else { candidate.similarity };
-        let first = found.best.is_none();
-        found.best = found.best.max(Some(similarity));
-        let verdict = Self::verdict(query, &stored, similarity);
-        if query.explain {
-            let guards = explain_guards(query, &stored);
-            let label = verdict.as_ref().map_or_else(|reason| reason.as_str(), |_| "hit");
-            found.considered.push(Considered { id: candidate.id, similarity, verdict: label, guards });
-        }
-        match verdict {
-            Ok(freshness) => found.passed.push(Passed { stored, similarity, freshness }),
-            Err(reason) if first => found.reason = reason,
-            Err(_) => {}
-        }
-        similarity.get() >= query.floor || query.explain && found.considered.len() < 8
-    }
-
-    fn verdict(query: &Query<'_>, stored: &Stored, similarity: Similarity) -> Result<Freshness, MissReason> {
-        if similarity.get() < query.floor {
-            return Err(MissReason::BelowThreshold);
-        }
-        let entry = &stored.entry;
-        let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
-        if freshness == Freshness::Expired {
-            return Err(MissReason::Expired);
-        }
-        if stored.entry.text == query.text {
-            return Ok(freshness);
-        }
-        match guard::judge(query.features, &Prepared::of(stored).features, query.guards) {
-            Some(veto) => {
-                crate::metrics::guard_veto(veto.guard.as_str());
-                Err(veto.guard.miss_reason())
+    /// Settles what can be settled without reading; the rest is returned, and whether the search ends here.
+    async fn first_look(
+        &self,
+        query: &Query<'_>,
+        candidates: &[Candidate],
+        found: &mut Found,
+    ) -> (Vec<(Scored, Glance)>, bool) {
+        let mut open = Vec::new();
+        for candidate in candidates {
+            if found.passed.len() >= query.wanted {
+                return (Vec::new(), true);
             }
-            None => Ok(freshness),
+            let Ok(Some(stored)) = self.inner.store.load(candidate.id).await else { continue };
+            let same = stored.entry.text == query.asked.text;
+            let similarity = if same { Similarity::ONE } else { candidate.similarity };
+            found.best = found.best.max(Some(similarity));
+            let entry = &stored.entry;
+            let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
+            let mut one = Scored { stored, similarity, freshness, probability: None, read: false };
+            match self.first(query, &mut one) {
+                First::Passes => found.settle(query, one, Ok(())),
+                First::Fails(reason) => found.settle(query, one, Err(reason)),
+                First::Open(glance) => open.push((one, glance)),
+            }
+            let shows_on = query.explain && found.considered.len() < SHOWN;
+            if similarity.get() < query.bar.floor && !shows_on {
+                return (open, true);
+            }
+        }
+        (open, false)
+    }
+
+    fn first(&self, query: &Query<'_>, one: &mut Scored) -> First {
+        if one.similarity.get() < query.bar.floor {
+            return First::Fails(MissReason::BelowThreshold);
+        }
+        if one.freshness == Freshness::Expired {
+            return First::Fails(MissReason::Expired);
+        }
+        if one.stored.entry.text == query.asked.text {
+            return First::Passes;
+        }
+        let prepared = Prepared::of(&one.stored);
+        if let Some(veto) = guard::judge(&query.asked.features, &prepared.features, query.guards) {
+            crate::metrics::guard_veto(veto.guard.as_str());
+            return First::Fails(veto.guard.miss_reason());
+        }
+        self.glance(query, one, &prepared)
+    }
+
+    /// The verifier's cheap stage; without a verifier, the cosine decides.
+    fn glance(&self, query: &Query<'_>, one: &mut Scored, prepared: &Prepared) -> First {
+        let Some(lines) = query.bar.lines else {
+            return First::Passes; // The floor is the bar.
+        };
+        let asked = query.asked.embedding.tokens().zip(one.stored.tokens.as_ref());
+        let glance = asked.and_then(|(asked, stored)| {
+            let (text, other) = (query.asked.text, one.stored.entry.text.as_str());
+            let a = Side { text, wording: &query.asked.wording, features: &query.asked.features, tokens: asked };
+            let b = Side { text: other, wording: &prepared.wording, features: &prepared.features, tokens: stored };
+            self.inner.verifier.glance(&a, &b, one.similarity.get())
+        });
+        let Some(glance) = glance else {
+            let near = one.similarity.get() >= query.bar.unverified;
+            return if near { First::Passes } else { First::Fails(MissReason::VerifierDown) };
+        };
+        one.probability = Some(glance.probability);
+        if glance.probability >= lines.sure {
+            First::Passes
+        } else if glance.probability < lines.hopeless {
+            First::Fails(MissReason::Verifier)
+        } else {
+            First::Open(glance)
+        }
+    }
+
+    /// Has the likeliest of the open candidates read, until enough pass or the reads are used up.
+    async fn read(&self, query: &Query<'_>, mut open: Vec<(Scored, Glance)>, reads: &mut usize, found: &mut Found) {
+        let Some(lines) = query.bar.lines else { return };
+        open.sort_by(|(_, a), (_, b)| b.probability.total_cmp(&a.probability));
+        for (mut one, glance) in open {
+            if *reads == 0 || found.passed.len() >= query.wanted {
+                found.settle(query, one, Err(MissReason::Verifier));
+                continue;
+            }
+            *reads -= 1;
+            let verdict = match self.inner.verifier.read(query.asked.text, &one.stored.entry.text, &glance).await {
+                Ok(probability) => {
+                    (one.probability, one.read) = (Some(probability), true);
+                    crate::metrics::verifier_read();
+                    if probability >= lines.pass { Ok(()) } else { Err(MissReason::Verifier) }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the verifier could not read a candidate");
+                    crate::metrics::verifier_failed();
+                    let near = one.similarity.get() >= query.bar.unverified && glance.probability >= lines.pass;
+                    if near { Ok(()) } else { Err(MissReason::VerifierDown) }
+                }
+            };
+            found.settle(query, one, verdict);
         }
     }
 }
 
 fn explain_guards(query: &Query<'_>, stored: &Stored) -> Vec<(GuardName, Option<String>)> {
     let prepared = Prepared::of(stored);
-    let verdicts = guard::verdicts(query.features, &prepared.features, query.guards);
+    let verdicts = guard::verdicts(&query.asked.features, &prepared.features, query.guards);
     verdicts.into_iter().map(|(name, veto)| (name, veto.map(|veto| veto.difference))).collect()
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::app::upstreams;
 use crate::cli::{fail, say};
 use crate::config::{self, Config, Overrides};
-use crate::embed;
+use crate::{embed, verify};
 
 /// What `check-config` can be told.
 #[derive(clap::Args)]
@@ -23,6 +23,7 @@ fn checked(overrides: &Overrides, env: &BTreeMap<String, String>) -> Result<Conf
     let config = config::load(overrides, env).map_err(|error| error.to_string())?;
     let secrets = config::load_secrets(&config, env).map_err(|error| error.to_string())?;
     embed::check(&config.embedder).map_err(|error| error.to_string())?;
+    verify::check(&config.verifier, &config.embedder).map_err(|error| error.to_string())?;
     upstreams(&config, &secrets).map_err(|error| error.to_string())?;
     Ok(config)
 }

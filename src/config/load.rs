@@ -146,6 +146,9 @@ impl Config {
         if embedder.deadline.0.is_zero() {
             return Err(ConfigError::new("embedder.deadline", "is zero", "a duration above 0"));
         }
+        if self.verifier.deadline.0.is_zero() {
+            return Err(ConfigError::new("verifier.deadline", "is zero", "a duration above 0"));
+        }
         if let Some(remote) = &embedder.remote {
             check_url("embedder.remote.base_url", &remote.base_url)?;
         }
@@ -160,6 +163,9 @@ impl Config {
             ("embedder.threads", number(self.embedder.threads), 0, 256),
             ("embedder.queue", number(self.embedder.queue), 1, 100_000),
             ("embedder.cache_entries", self.embedder.cache_entries, 0, 100_000_000),
+            ("verifier.threads", number(self.verifier.threads), 0, 256),
+            ("verifier.queue", number(self.verifier.queue), 1, 100_000),
+            ("verifier.cache_entries", self.verifier.cache_entries, 0, 100_000_000),
             ("index.graph_from", number(self.index.graph_from), 1, u64::MAX),
             ("index.ef_search", number(self.index.ef_search), 1, 10_000),
             ("index.ef_construction", number(self.index.ef_construction), 1, 10_000),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::Span;
-use crate::settings::{CachePolicy, Guards, Mode, Sharing, Strategy};
+use crate::settings::{CachePolicy, Guards, Mode, Sharing, Strategy, VerifierChoice};
 
 /// The fields that a config file sets; the rest keep their defaults.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -15,6 +15,10 @@ pub struct FilePolicy {
     pub strategies: Option<Vec<Strategy>>,
     /// See [`CachePolicy::similarity_threshold`].
     pub similarity_threshold: Option<f64>,
+    /// See [`CachePolicy::verifier`].
+    pub verifier: Option<VerifierChoice>,
+    /// See [`CachePolicy::target_error_rate`].
+    pub target_error_rate: Option<f64>,
     /// See [`CachePolicy::ttl`].
     pub ttl: Option<Span>,
     /// See [`CachePolicy::max_ttl`].
@@ -43,6 +47,8 @@ impl FilePolicy {
             mode: self.mode.unwrap_or(base.mode),
             strategies: self.strategies.clone().unwrap_or(base.strategies),
             similarity_threshold: self.similarity_threshold.or(base.similarity_threshold),
+            verifier: self.verifier.unwrap_or(base.verifier),
+            target_error_rate: self.target_error_rate.unwrap_or(base.target_error_rate),
             ttl: self.ttl.map_or(base.ttl, |span| span.0.as_secs()),
             max_ttl: self.max_ttl.map_or(base.max_ttl, |span| span.0.as_secs()),
             sharing: self.sharing.unwrap_or(base.sharing),

@@ -19,13 +19,14 @@ use crate::types::Fingerprint;
 mod coverage;
 #[cfg(feature = "hub")]
 mod hub;
+mod loading;
 mod local;
 mod manifest;
-mod pool;
+pub(crate) mod pool;
 pub mod probe;
 pub mod provision;
 mod remote;
-mod runtime;
+pub(crate) mod runtime;
 mod self_test;
 mod session;
 #[cfg(test)]
@@ -34,9 +35,11 @@ mod testing;
 mod tests;
 
 use coverage::MAX_BYTES;
+pub(crate) use loading::Loading;
 use local::{Local, Plan};
-pub use manifest::{FileProblem, UNMEASURED_SIMILARITY};
-use probe::Prober;
+pub(crate) use local::{library, try_library};
+pub use manifest::{FileProblem, Pinned, TOKENIZER, UNMEASURED_SIMILARITY};
+pub use probe::Prober;
 use remote::Remote;
 use session::Source;
 
@@ -69,6 +72,14 @@ pub enum StartError {
     NeedsHub {
         /// The name that was given.
         name: String,
+    },
+    /// Nobody knows this verifier.
+    #[error("verifier.model: there is no verifier named {name:?}; accepted: {}, or a folder", known.join(", "))]
+    UnknownVerifier {
+        /// The name that was given.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
     },
     /// A value out of its range.
     #[error("{0}")]

@@ -1,7 +1,7 @@
-//! Worker threads that compute vectors: one session each, a bounded queue before them.
+//! Worker threads that run a model: one session each, a bounded queue before them.
 //!
 //! A caller waits no longer than its deadline, queueing included, whatever a session does. Work whose callers have all
-//! left is not begun. One text under way serves everybody who asks for it meanwhile. A session that panics is replaced
+//! left is not begun. One input under way serves everybody who asks for it meanwhile. A session that panics is replaced
 //! on its thread, a thread that hangs is replaced beside it (at most [`ABANDONED`] of them: a model that hangs every
 //! time must not eat the machine), and no lock is held while a session runs, so nothing is ever poisoned.
 
@@ -14,8 +14,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::EmbedError;
-use super::session::{Factory, Session};
-use crate::embedding::Embedding;
 
 /// Hanging threads that are left behind before the pool gives up making new ones.
 const ABANDONED: usize = 4;
@@ -24,22 +22,25 @@ const REOPEN_AFTER: Duration = Duration::from_secs(5);
 /// How long a shutdown waits for the runs under way.
 const SHUTDOWN_WITHIN: Duration = Duration::from_secs(5);
 
-/// Names a text; equal keys are equal texts.
+/// Names an input; equal keys are equal inputs.
 pub type Key = [u8; 32];
-type Answer = Result<Arc<Embedding>, EmbedError>;
+/// Runs a model on one input. Made and used on one worker thread.
+pub type Session<I, O> = Box<dyn FnMut(&I) -> Result<O, EmbedError> + Send>;
+/// Makes a session; asked again whenever one is lost.
+pub type Factory<I, O> = dyn Fn() -> Result<Session<I, O>, String> + Send + Sync;
 
-struct Waiter {
+struct Waiter<O> {
     until: Instant,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Result<O, EmbedError>>,
 }
 
-impl Waiter {
+impl<O> Waiter<O> {
     fn is_gone(&self, now: Instant) -> bool {
         self.answer.is_closed() || self.until <= now
     }
 }
 
-/// What a worker is doing: which of its incarnations, and since when on which text.
+/// What a worker is doing: which of its incarnations, and since when on which input.
 #[derive(Default)]
 struct Slot {
     generation: u64,
@@ -51,55 +52,61 @@ struct Slot {
 /// The measures of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Components of a right vector.
-    pub dimension: usize,
     /// Workers, at least one.
     pub threads: usize,
-    /// Texts that may wait.
+    /// Inputs that may wait.
     pub queue: usize,
     /// A run that takes longer hangs.
     pub hangs_after: Duration,
 }
 
 impl Size {
-    /// A size with the default patience: the longest text takes well under a second even on a slow machine.
-    pub fn new(dimension: usize, threads: usize, queue: usize) -> Self {
-        Self { dimension, threads, queue, hangs_after: Duration::from_secs(10) }
+    /// A size with the default patience: the longest input takes well under a second even on a slow machine.
+    pub fn new(threads: usize, queue: usize) -> Self {
+        Self { threads, queue, hangs_after: Duration::from_secs(10) }
     }
 }
 
-#[derive(Default)]
-struct Work {
-    queue: VecDeque<(Key, Arc<str>)>,
-    waiting: HashMap<Key, Vec<Waiter>>,
+struct Work<I, O> {
+    queue: VecDeque<(Key, I)>,
+    waiting: HashMap<Key, Vec<Waiter<O>>>,
     slots: Vec<Slot>,
     abandoned: usize,
     closed: bool,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
-    work: Mutex<Work>,
+impl<I, O> Default for Work<I, O> {
+    fn default() -> Self {
+        let (queue, waiting) = (VecDeque::new(), HashMap::new());
+        Self { queue, waiting, slots: Vec::new(), abandoned: 0, closed: false, threads: Vec::new() }
+    }
+}
+
+struct Shared<I, O> {
+    /// The threads' name.
+    name: &'static str,
+    work: Mutex<Work<I, O>>,
     wake: Condvar,
-    factory: Box<Factory>,
+    factory: Box<Factory<I, O>>,
     size: Size,
 }
 
-impl Shared {
-    fn work(&self) -> MutexGuard<'_, Work> {
+impl<I, O> Shared<I, O> {
+    fn work(&self) -> MutexGuard<'_, Work<I, O>> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The threads and their queue. Dropping it ends them.
-pub struct Pool {
-    shared: Arc<Shared>,
+/// The threads and their queue: an input `I` becomes an output `O`. Dropping it ends them.
+pub struct Pool<I, O> {
+    shared: Arc<Shared<I, O>>,
 }
 
-impl Pool {
+impl<I: Send + 'static, O: Clone + Send + 'static> Pool<I, O> {
     /// Workers with sessions from `factory`; `first` is the first worker's, so that one made for a self-test serves on.
-    pub fn start(first: Session, factory: Box<Factory>, size: Size) -> Self {
-        let shared = Arc::new(Shared { work: Mutex::default(), wake: Condvar::new(), factory, size });
+    pub fn start(name: &'static str, first: Session<I, O>, factory: Box<Factory<I, O>>, size: Size) -> Self {
+        let shared = Arc::new(Shared { name, work: Mutex::default(), wake: Condvar::new(), factory, size });
         let mut work = shared.work();
         let mut session = Some(first);
         for index in 0..size.threads.max(1) {
@@ -110,12 +117,12 @@ impl Pool {
         Self { shared }
     }
 
-    /// The vector of `text`, by `until`.
+    /// What the model makes of `input`, by `until`.
     ///
     /// # Errors
     /// `Busy` when the queue is full, `Deadline` when `until` passes first, `Down` and `Invalid` from the session.
-    pub async fn embed(&self, key: Key, text: &str, until: Instant) -> Answer {
-        let answer = self.submit(key, text, until)?;
+    pub async fn run(&self, key: Key, input: I, until: Instant) -> Result<O, EmbedError> {
+        let answer = self.submit(key, input, until)?;
         match tokio::time::timeout_at(until.into(), answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(EmbedError::Down("the model's worker was lost".into())),
@@ -123,7 +130,12 @@ impl Pool {
         }
     }
 
-    fn submit(&self, key: Key, text: &str, until: Instant) -> Result<oneshot::Receiver<Answer>, EmbedError> {
+    fn submit(
+        &self,
+        key: Key,
+        input: I,
+        until: Instant,
+    ) -> Result<oneshot::Receiver<Result<O, EmbedError>>, EmbedError> {
         let (sender, receiver) = oneshot::channel();
         let waiter = Waiter { until, answer: sender };
         let mut work = self.shared.work();
@@ -144,19 +156,19 @@ impl Pool {
         if work.queue.len() >= self.shared.size.queue.max(1) {
             return Err(EmbedError::Busy);
         }
-        work.queue.push_back((key, text.into()));
+        work.queue.push_back((key, input));
         work.waiting.insert(key, vec![waiter]);
         drop(work);
         self.shared.wake.notify_one();
         Ok(receiver)
     }
 
-    /// Lets go of the callers of a text that hangs, and puts a new thread in the place of the one that runs it.
-    fn replace_hanging(&self, work: &mut Work) {
+    /// Lets go of the callers of an input that hangs, and puts a new thread in the place of the one that runs it.
+    fn replace_hanging(&self, work: &mut Work<I, O>) {
         for index in 0..work.slots.len() {
             let hangs = |(_, since): &(Key, Instant)| since.elapsed() > self.shared.size.hangs_after;
             if let Some((key, _)) = work.slots[index].busy.take_if(|busy| hangs(busy)) {
-                tracing::error!(worker = index, "the embedding model hangs; its worker is replaced");
+                tracing::error!(pool = self.shared.name, worker = index, "a model hangs; its worker is replaced");
                 work.waiting.remove(&key);
                 work.slots[index].generation += 1;
                 work.slots[index].vacant = true;
@@ -196,7 +208,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl<I, O> Drop for Pool<I, O> {
     fn drop(&mut self) {
         let mut work = self.shared.work();
         work.closed = true;
@@ -207,8 +219,8 @@ impl Drop for Pool {
     }
 }
 
-/// Forgets queued texts whose callers have all left.
-fn drop_abandoned_work(work: &mut Work) {
+/// Forgets queued inputs whose callers have all left.
+fn drop_abandoned_work<I, O>(work: &mut Work<I, O>) {
     let Work { queue, waiting, .. } = work;
     queue.retain(|(key, _)| {
         let wanted = is_wanted(waiting, key);
@@ -219,40 +231,45 @@ fn drop_abandoned_work(work: &mut Work) {
     });
 }
 
-fn is_wanted(waiting: &HashMap<Key, Vec<Waiter>>, key: &Key) -> bool {
+fn is_wanted<O>(waiting: &HashMap<Key, Vec<Waiter<O>>>, key: &Key) -> bool {
     let now = Instant::now();
     waiting.get(key).is_some_and(|waiters| waiters.iter().any(|waiter| !waiter.is_gone(now)))
 }
 
-fn spawn(shared: &Arc<Shared>, work: &mut Work, index: usize, session: Option<Session>) {
+fn spawn<I: Send + 'static, O: Clone + Send + 'static>(
+    shared: &Arc<Shared<I, O>>,
+    work: &mut Work<I, O>,
+    index: usize,
+    session: Option<Session<I, O>>,
+) {
     let generation = work.slots[index].generation;
-    let shared = Arc::clone(shared);
-    let worker = Worker { shared, index, generation, session, failed: None };
-    match thread::Builder::new().name(format!("refrain-embed-{index}")).spawn(move || worker.run()) {
+    let name = format!("refrain-{}-{index}", shared.name);
+    let worker = Worker { shared: Arc::clone(shared), index, generation, session, failed: None };
+    match thread::Builder::new().name(name).spawn(move || worker.run()) {
         Ok(thread) => {
             work.threads.retain(|other| !other.is_finished());
             work.threads.push(thread);
         }
-        Err(error) => tracing::error!(%error, "no thread for the embedding model"),
+        Err(error) => tracing::error!(%error, "no thread for a model"),
     }
 }
 
 /// One thread and its session.
-struct Worker {
-    shared: Arc<Shared>,
+struct Worker<I, O> {
+    shared: Arc<Shared<I, O>>,
     index: usize,
     generation: u64,
-    session: Option<Session>,
+    session: Option<Session<I, O>>,
     /// When and why the last attempt to make a session failed.
     failed: Option<(Instant, String)>,
 }
 
-impl Worker {
+impl<I, O: Clone> Worker<I, O> {
     fn run(mut self) {
         loop {
             self.open();
-            let Some((key, text)) = self.next() else { return };
-            let answer = self.answer(&text);
+            let Some((key, input)) = self.next() else { return };
+            let answer = self.answer(&input);
             let Some(waiters) = self.done(&key) else { return };
             for waiter in waiters {
                 let _ = waiter.answer.send(answer.clone());
@@ -270,47 +287,46 @@ impl Worker {
         match made.unwrap_or_else(|_| Err("making a session panicked".into())) {
             Ok(session) => (self.session, self.failed) = (Some(session), None),
             Err(error) => {
-                tracing::error!(error, "no session of the embedding model");
+                tracing::error!(pool = self.shared.name, error, "no session of a model");
                 self.failed = Some((Instant::now(), error));
             }
         }
     }
 
-    /// The next text that somebody still waits for; `None` when this thread is to end.
-    fn next(&self) -> Option<(Key, Arc<str>)> {
+    /// The next input that somebody still waits for; `None` when this thread is to end.
+    fn next(&self) -> Option<(Key, I)> {
         let mut work = self.shared.work();
         loop {
             if work.closed || work.slots[self.index].generation != self.generation {
                 return None;
             }
-            let Some((key, text)) = work.queue.pop_front() else {
+            let Some((key, input)) = work.queue.pop_front() else {
                 work = self.shared.wake.wait(work).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             if is_wanted(&work.waiting, &key) {
                 work.slots[self.index].busy = Some((key, Instant::now()));
-                return Some((key, text));
+                return Some((key, input));
             }
             work.waiting.remove(&key);
         }
     }
 
-    fn answer(&mut self, text: &str) -> Answer {
+    fn answer(&mut self, input: &I) -> Result<O, EmbedError> {
         let Some(compute) = &mut self.session else {
             let why = self.failed.as_ref().map_or("no session", |(_, why)| why);
             return Err(EmbedError::Down(why.into()));
         };
-        if let Ok(raw) = catch_unwind(AssertUnwindSafe(|| compute(text))) {
-            let raw = raw.map_err(EmbedError::Down)?;
-            return Embedding::normalise(raw, self.shared.size.dimension).map(Arc::new).map_err(EmbedError::Invalid);
+        if let Ok(answer) = catch_unwind(AssertUnwindSafe(|| compute(input))) {
+            return answer;
         }
-        tracing::error!("the embedding model panicked; its session is replaced");
+        tracing::error!(pool = self.shared.name, "a model panicked; its session is replaced");
         self.session = None;
         Err(EmbedError::Down("the model panicked".into()))
     }
 
-    /// Takes the text's callers off the list; `None` when this thread was replaced while it ran.
-    fn done(&self, key: &Key) -> Option<Vec<Waiter>> {
+    /// Takes the input's callers off the list; `None` when this thread was replaced while it ran.
+    fn done(&self, key: &Key) -> Option<Vec<Waiter<O>>> {
         let mut work = self.shared.work();
         if work.slots[self.index].generation != self.generation {
             work.abandoned = work.abandoned.saturating_sub(1);
@@ -326,27 +342,32 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::embed::session::{self, Raw};
+    use crate::embedding::Embedding;
+
+    type Texts = Pool<Arc<str>, Arc<Embedding>>;
 
     /// A session that does what the text says.
-    fn session(runs: Arc<AtomicUsize>) -> Session {
-        Box::new(move |text| {
+    fn session(runs: Arc<AtomicUsize>) -> Session<Arc<str>, Arc<Embedding>> {
+        let compute = move |text: &str| {
             runs.fetch_add(1, Ordering::SeqCst);
             match text.split_once(' ').unwrap_or((text, "")) {
                 ("sleep", millis) => thread::sleep(Duration::from_millis(millis.parse().unwrap())),
                 ("panic", _) => panic!("as asked"),
-                ("nan", _) => return Ok(vec![f32::NAN, 0.0]),
-                ("zero", _) => return Ok(vec![0.0, 0.0]),
-                ("short", _) => return Ok(vec![1.0]),
-                ("empty", _) => return Ok(Vec::new()),
+                ("nan", _) => return Ok(Raw::from(vec![f32::NAN, 0.0])),
+                ("zero", _) => return Ok(Raw::from(vec![0.0, 0.0])),
+                ("short", _) => return Ok(Raw::from(vec![1.0])),
+                ("empty", _) => return Ok(Raw::from(Vec::new())),
                 ("fail", _) => return Err("as asked".into()),
                 _ => {}
             }
-            Ok(vec![3.0, 4.0])
-        })
+            Ok(Raw::from(vec![3.0, 4.0]))
+        };
+        session::checked(Box::new(compute), 2)
     }
 
     struct Fixture {
-        pool: Pool,
+        pool: Texts,
         runs: Arc<AtomicUsize>,
         opened: Arc<AtomicUsize>,
     }
@@ -358,12 +379,12 @@ mod tests {
             all_opened.fetch_add(1, Ordering::SeqCst);
             Ok(session(Arc::clone(&all_runs)))
         });
-        let size = Size { dimension: 2, threads, queue, hangs_after };
-        Fixture { pool: Pool::start(session(Arc::clone(&runs)), factory, size), runs, opened }
+        let size = Size { threads, queue, hangs_after };
+        Fixture { pool: Pool::start("test", session(Arc::clone(&runs)), factory, size), runs, opened }
     }
 
-    async fn ask(pool: &Pool, text: &str, millis: u64) -> Answer {
-        pool.embed(*blake3::hash(text.as_bytes()).as_bytes(), text, Instant::now() + Duration::from_millis(millis))
+    async fn ask(pool: &Texts, text: &str, millis: u64) -> Result<Arc<Embedding>, EmbedError> {
+        pool.run(*blake3::hash(text.as_bytes()).as_bytes(), text.into(), Instant::now() + Duration::from_millis(millis))
             .await
     }
 
@@ -464,7 +485,7 @@ mod tests {
         let weak = Arc::downgrade(&f.pool.shared);
         f.pool.shutdown();
         assert_eq!(weak.strong_count(), 1, "no thread is left");
-        let refused = f.pool.submit([0; 32], "late", Instant::now() + PATIENT);
+        let refused = f.pool.submit([0; 32], "late".into(), Instant::now() + PATIENT);
         assert!(matches!(refused, Err(EmbedError::Down(_))));
     }
 }

@@ -47,10 +47,10 @@ struct Unlike {
 /// The first difference, for people.
 pub fn run(session: &mut Session, dimension: Option<usize>, references: Option<&[u8]>) -> Result<usize, String> {
     let first = session(UNLIKE[0]).map_err(|error| format!("the model does not run: {error}"))?;
-    let dimension = dimension.unwrap_or(first.len());
+    let dimension = dimension.unwrap_or(first.vector.len());
     let mut embed = |text: &str| -> Result<Embedding, String> {
         let raw = session(text).map_err(|error| format!("the model does not run: {error}"))?;
-        Embedding::normalise(raw, dimension).map_err(|invalid| format!("the model's vectors are wrong: {invalid}"))
+        Embedding::normalise(raw.vector, dimension).map_err(|invalid| format!("the model's vectors are wrong: {invalid}"))
     };
     match references {
         Some(json) => {
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn session(vector_of: fn(&str) -> Vec<f32>) -> Session {
-        Box::new(move |text| Ok(vector_of(text)))
+        Box::new(move |text| Ok(vector_of(text).into()))
     }
 
     fn by_first_letter(text: &str) -> Vec<f32> {

@@ -1,20 +1,55 @@
-//! One model session: a text in, a vector out. Made and used on one worker thread.
+//! One model session: a text in, a vector out, with those of its tokens. Made and used on one worker thread.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use fastembed::{InitOptionsUserDefined, TextEmbedding, UserDefinedEmbeddingModel};
+use fastembed::output::{OutputKey, SingleBatchOutput};
+use fastembed::{InitOptionsUserDefined, Pooling, TextEmbedding, UserDefinedEmbeddingModel};
 use ort::environment::Environment;
 use ort::session::builder::AutoDevicePolicy;
 
+use super::EmbedError;
 use super::manifest::Loaded;
-use super::runtime;
+use super::{pool, runtime};
+use crate::embedding::Embedding;
+use crate::tokens::TokenVectors;
 
-/// Computes the vector of one text, as the model gives it: not yet checked, not yet normalised.
-pub type Session = Box<dyn FnMut(&str) -> Result<Vec<f32>, String> + Send>;
+/// What a model makes of one text: not yet checked, not yet normalised.
+#[derive(Debug)]
+pub struct Raw {
+    /// The text's vector.
+    pub vector: Vec<f32>,
+    /// The vectors of its tokens, where the model gives one for each.
+    pub tokens: Option<TokenVectors>,
+}
 
-/// Makes a session; asked again whenever one is lost.
-pub type Factory = dyn Fn() -> Result<Session, String> + Send + Sync;
+impl From<Vec<f32>> for Raw {
+    fn from(vector: Vec<f32>) -> Self {
+        Self { vector, tokens: None }
+    }
+}
+
+/// Where the vectors are in a graph that does not say: fastembed's own order.
+const USUAL_OUTPUTS: &[OutputKey] = &[
+    OutputKey::OnlyOne,
+    OutputKey::ByName("text_embeds"),
+    OutputKey::ByName("last_hidden_state"),
+    OutputKey::ByName("sentence_embedding"),
+];
+
+/// Computes the vectors of one text.
+pub type Session = Box<dyn FnMut(&str) -> Result<Raw, String> + Send>;
+
+/// A pool's session: its vectors are right or an error.
+pub fn checked(mut session: Session, dimension: usize) -> pool::Session<Arc<str>, Arc<Embedding>> {
+    Box::new(move |text| {
+        let raw = session(text).map_err(EmbedError::Down)?;
+        let embedding = Embedding::normalise(raw.vector, dimension).map_err(EmbedError::Invalid)?;
+        let tokens = raw.tokens.filter(|tokens| tokens.dimension() == dimension);
+        Ok(Arc::new(embedding.with_tokens(tokens)))
+    })
+}
 
 /// Where a model's files come from.
 #[derive(Clone, Debug)]
@@ -47,6 +82,8 @@ impl Source {
 pub fn open(library: &std::path::Path, model: Loaded, limit: Duration) -> Result<Session, String> {
     let environment = runtime::environment(library, limit)?;
     let prefix = model.manifest.prefix.clone();
+    let pooling = model.pooling();
+    let outputs: Vec<OutputKey> = model.output.clone().map_or_else(|| USUAL_OUTPUTS.to_vec(), |named| vec![named]);
     let mut session = text_embedding(environment, model)?;
     Ok(Box::new(move |text| {
         let joined;
@@ -56,9 +93,36 @@ pub fn open(library: &std::path::Path, model: Loaded, limit: Duration) -> Result
             joined = format!("{prefix}{text}");
             &joined
         };
-        let mut vectors = session.embed([whole], None).map_err(|error| error.to_string())?;
-        vectors.pop().ok_or_else(|| "the model gave no vector".into())
+        run(&mut session, whole, &pooling, &outputs).map_err(|error| error.to_string())
     }))
+}
+
+fn run(
+    session: &mut TextEmbedding,
+    text: &str,
+    pooling: &Pooling,
+    outputs: &[OutputKey],
+) -> Result<Raw, fastembed::Error> {
+    let encoding = session.tokenizer.encode(text, true).map_err(|error| fastembed::Error::Other(error.to_string()))?;
+    let batches = session.transform([text], None)?.into_raw();
+    let batch = batches.first().ok_or_else(|| fastembed::Error::Other("the model gave no vector".into()))?;
+    let pooled = batch.select_and_pool_output(&outputs, Some(pooling.clone()))?;
+    let vector = pooled.row(0).to_vec();
+    Ok(Raw { vector, tokens: tokens(batch, outputs, encoding.get_ids(), encoding.get_special_tokens_mask()) })
+}
+
+/// The vectors of the tokens that are not special, if the model gives one for every token.
+fn tokens(
+    batch: &SingleBatchOutput,
+    outputs: &[OutputKey],
+    ids: &[u32],
+    special: &[u32],
+) -> Option<TokenVectors> {
+    let all = batch.select_output(&outputs).ok()?;
+    let [1, rows, width] = *all.shape() else { return None };
+    let flat = all.as_slice().filter(|_| rows == ids.len())?;
+    let rows = ids.iter().zip(special).zip(flat.chunks_exact(width));
+    TokenVectors::of(rows.filter(|((_, special), _)| **special == 0).map(|((id, _), row)| (*id, row)))
 }
 
 fn text_embedding(environment: Environment, model: Loaded) -> Result<TextEmbedding, String> {

@@ -146,7 +146,8 @@ fn candidate(considered: &Considered) -> Value {
         })
         .collect();
     json!({
-        "entryId": considered.id, "similarity": considered.similarity, "verdict": considered.verdict, "guards": guards,
+        "entryId": considered.id, "similarity": considered.similarity, "probability": considered.probability,
+        "read": considered.read, "verdict": considered.verdict, "guards": guards,
     })
 }
 

@@ -15,7 +15,7 @@ pub async fn livez() -> &'static str {
 }
 
 /// `GET /readyz`: 200 while requests are answered, 503 while shutting down. An embedder that does not work costs
-/// hits, not answers: `status` is `degraded` then, and `reasons` says why.
+/// hits, not answers, and so does a verifier: `status` is `degraded` then, and `reasons` says why.
 pub async fn readyz(State(app): State<App>) -> Response {
     let embedder = match app.cache.embedder().state() {
         embed::State::Ready => None,
@@ -25,6 +25,15 @@ pub async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<String> = app.notices.clone();
     let semantic = embedder.is_none();
     reasons.extend(embedder);
+    let verifier = match app.cache.verifier_state() {
+        embed::State::Ready => None,
+        // Without an embedder there is nothing to verify.
+        _ if !semantic => None,
+        embed::State::Loading => Some("the verifier is loading; a stricter cosine until then".to_owned()),
+        embed::State::Degraded(reason) => Some(format!("no verifier, a stricter cosine: {reason}")),
+    };
+    let verified = semantic && verifier.is_none();
+    reasons.extend(verifier.filter(|_| app.cache.wants_verifier()));
     let closing = app.tasks.closing().is_cancelled();
     let status = match (closing, reasons.is_empty()) {
         (true, _) => "shutting-down",
@@ -32,7 +41,7 @@ pub async fn readyz(State(app): State<App>) -> Response {
         (false, false) => "degraded",
     };
     let code = if closing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-    (code, Json(json!({"status": status, "semantic": semantic, "reasons": reasons}))).into_response()
+    (code, Json(json!({"status": status, "semantic": semantic, "verifier": verified, "reasons": reasons}))).into_response()
 }
 
 /// `GET /metrics`, in Prometheus' text format.

@@ -8,8 +8,7 @@ use crate::error::Invalid;
 use crate::settings::CachePolicy;
 
 /// Fields of the policy language that this version does not act on.
-const WITHOUT_EFFECT: [&str; 6] =
-    ["staleWhileRevalidate", "staleIfError", "verifier", "targetErrorRate", "history", "attributesRequired"];
+const WITHOUT_EFFECT: [&str; 4] = ["staleWhileRevalidate", "staleIfError", "history", "attributesRequired"];
 
 /// The policy as `GET` shows it: exactly the fields that have an effect.
 pub fn to_json(policy: &CachePolicy) -> Value {
@@ -124,6 +123,8 @@ fn accepted(name: &str) -> &'static str {
         "strategies" => "a list of \"exact\", \"semantic\"",
         "similarityThreshold" => "a number from 0 to 1, or null",
         "maxTemperature" => "a number from 0 to 2, or null",
+        "verifier" => "\"builtin\" or \"none\"",
+        "targetErrorRate" => "a number from 0.001 to 0.1",
         "sharing" => "\"tenant\" or \"cache\"",
         "guards" => "an object of guards",
         "curated" => "true or false",

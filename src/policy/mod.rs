@@ -9,3 +9,4 @@ pub mod eviction;
 pub mod freshness;
 pub mod guard;
 pub mod partition;
+pub mod wording;

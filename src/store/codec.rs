@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use crate::entry::{Answer, Entry, EntryKind, TokenUsage};
+use crate::tokens::TokenVectors;
 use crate::types::{Attributes, CacheId, Dialect, EntryId, ExactKey, Fingerprint, PartitionKey, TenantId, Timestamp};
 
 /// The version that is written.
@@ -189,6 +190,39 @@ pub(super) fn decode_vector(id: EntryId, fingerprint: &Fingerprint, record: &[u8
         return Err(Damaged);
     }
     Ok(Some(components.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+}
+
+/// The record of the token vectors that `fingerprint` made for the entry `id`.
+pub(super) fn encode_tokens(id: EntryId, fingerprint: &Fingerprint, tokens: &TokenVectors) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.raw(&fingerprint.0);
+    out.count(tokens.dimension());
+    out.count(tokens.len());
+    for (token, step) in tokens.ids().iter().zip(tokens.steps()) {
+        out.raw(&token.to_le_bytes());
+        out.raw(&step.to_le_bytes());
+    }
+    let codes: Vec<u8> = tokens.codes().iter().map(|code| code.cast_unsigned()).collect();
+    out.raw(&codes);
+    out.seal(id)
+}
+
+/// The token vectors in the record, or `None` when another fingerprint made them (I4).
+pub(super) fn decode_tokens(id: EntryId, fingerprint: &Fingerprint, record: &Bytes) -> Decoded<Option<TokenVectors>> {
+    let mut input = Reader::open(id, record)?;
+    if input.array::<32>()? != fingerprint.0 {
+        return Ok(None);
+    }
+    let (dimension, count) = (input.count()?, input.count()?);
+    let (mut ids, mut steps) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        ids.push(u32::from_le_bytes(input.array()?));
+        steps.push(f32::from_le_bytes(input.array()?));
+    }
+    let codes = input.bytes(count.checked_mul(dimension).ok_or(Damaged)?)?;
+    let codes = codes.iter().map(|code| code.cast_signed()).collect();
+    let tokens = TokenVectors::from_parts(dimension, ids, steps, codes).ok_or(Damaged)?;
+    input.finish(Some(tokens))
 }
 
 fn checksum(version: u8, id: EntryId, body: &[u8]) -> [u8; 8] {

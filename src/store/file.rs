@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::StoreError;
 use super::codec::{self, MetaRecord};
 use crate::entry::Entry;
+use crate::tokens::TokenVectors;
 use crate::types::{EntryId, Fingerprint, Timestamp};
 
 /// Whole entries, by id.
@@ -27,6 +28,9 @@ pub(super) const ENTRIES: TableDefinition<u128, &[u8]> = TableDefinition::new("e
 pub(super) const METAS: TableDefinition<u128, &[u8]> = TableDefinition::new("metas");
 /// Vectors, by id.
 pub(super) const VECTORS: TableDefinition<u128, &[u8]> = TableDefinition::new("vectors");
+/// Vectors of the texts' tokens, by id: read for candidates only. Files of earlier versions have no such table until
+/// something is written to them.
+pub(super) const TOKENS: TableDefinition<u128, &[u8]> = TableDefinition::new("tokens");
 /// Policies and the like, by name.
 pub(super) const SETTINGS: TableDefinition<&str, &[u8]> = TableDefinition::new("settings");
 /// Numbers about the file itself.
@@ -201,13 +205,25 @@ impl File {
     /// # Errors
     /// [`StoreError::Failed`] when the file cannot be read at present.
     pub(super) fn entry(&self, id: EntryId) -> Result<Option<Entry>, StoreError> {
+        let record = self.record(ENTRIES, id)?;
+        Ok(record.and_then(|record| codec::decode_entry(id, &record).ok()))
+    }
+
+    /// The vectors of the tokens of an entry's text, if `fingerprint` made them. Anything in the way is as if there
+    /// were none: the entry can be served without.
+    pub(super) fn tokens(&self, id: EntryId, fingerprint: &Fingerprint) -> Option<TokenVectors> {
+        let record = self.record(TOKENS, id).ok().flatten()?;
+        codec::decode_tokens(id, fingerprint, &record).ok().flatten()
+    }
+
+    fn record(&self, table: TableDefinition<u128, &[u8]>, id: EntryId) -> Result<Option<Bytes>, StoreError> {
         let database = self.database()?;
         let read = || -> Result<Option<Bytes>, redb::Error> {
-            let table = database.begin_read()?.open_table(ENTRIES)?;
+            let table = database.begin_read()?.open_table(table)?;
             Ok(table.get(id.0.as_u128())?.map(|guard| Bytes::copy_from_slice(guard.value())))
         };
         match catch_unwind(AssertUnwindSafe(read)) {
-            Ok(Ok(record)) => Ok(record.and_then(|record| codec::decode_entry(id, &record).ok())),
+            Ok(Ok(record)) => Ok(record),
             Ok(Err(redb::Error::Corrupted(_))) | Err(_) => Ok(None),
             Ok(Err(error)) => Err(StoreError::Failed(error.to_string())),
         }
@@ -261,6 +277,7 @@ fn lay_out(database: &Database) -> Result<(), StoreError> {
     writing.open_table(ENTRIES)?;
     writing.open_table(METAS)?;
     writing.open_table(VECTORS)?;
+    writing.open_table(TOKENS)?;
     writing.open_table(SETTINGS)?;
     Ok(writing.commit()?)
 }
@@ -324,7 +341,7 @@ pub(super) fn remove(database: &Database, ids: &[EntryId]) -> Result<(), StoreEr
     let writing = database.begin_write()?;
     writing.open_table(FILE)?.insert(FORMAT, FORMAT_VERSION)?;
     for id in ids {
-        for table in [ENTRIES, METAS, VECTORS] {
+        for table in [ENTRIES, METAS, VECTORS, TOKENS] {
             writing.open_table(table)?.remove(id.0.as_u128())?;
         }
     }

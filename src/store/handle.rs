@@ -68,7 +68,9 @@ impl Inner {
     pub(super) fn read(&self, id: EntryId) -> Result<Option<Arc<Stored>>, StoreError> {
         match self.file.entry(id) {
             Ok(Some(entry)) => {
-                let stored = Arc::new(Stored::new(entry));
+                let tokens = self.fingerprint.get().filter(|_| entry.partition.is_some());
+                let tokens = tokens.and_then(|fingerprint| self.file.tokens(id, fingerprint)).map(Arc::new);
+                let stored = Arc::new(Stored::new(entry, tokens));
                 self.memory.keep_at_hand(id, Arc::clone(&stored));
                 Ok(Some(stored))
             }

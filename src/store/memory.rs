@@ -81,7 +81,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(index: Partitions, memory_bytes: u64) -> Self {
-        let weigh = |_: &EntryId, stored: &Arc<Stored>| u32::try_from(stored.entry.bytes()).unwrap_or(u32::MAX);
+        let weigh = |_: &EntryId, stored: &Arc<Stored>| u32::try_from(stored.bytes()).unwrap_or(u32::MAX);
         Self {
             state: RwLock::default(),
             hot: moka::sync::Cache::builder().max_capacity(memory_bytes).weigher(weigh).build(),

@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use crate::embedding::Embedding;
 use crate::entry::{Entry, EntryKind};
 use crate::index::{Query, SearchCounts};
+use crate::tokens::TokenVectors;
 use crate::types::{CacheId, EntryId, ExactKey, Fingerprint, PartitionKey, TenantId, Timestamp};
 
 mod codec;
@@ -81,14 +82,21 @@ pub struct OpenReport {
 pub struct Stored {
     /// The entry.
     pub entry: Entry,
+    /// The vectors of its text's tokens, as the present embedder makes them; `None` without.
+    pub tokens: Option<Arc<TokenVectors>>,
     /// Room for what callers derive from the entry and want to keep with it: it lives as long as the entry is at hand.
     pub prepared: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Stored {
     /// An entry with nothing prepared.
-    pub fn new(entry: Entry) -> Self {
-        Self { entry, prepared: OnceLock::new() }
+    pub fn new(entry: Entry, tokens: Option<Arc<TokenVectors>>) -> Self {
+        Self { entry, tokens, prepared: OnceLock::new() }
+    }
+
+    /// Memory that it takes, in bytes.
+    fn bytes(&self) -> u64 {
+        self.entry.bytes() + self.tokens.as_ref().map_or(0, |tokens| tokens.bytes() as u64)
     }
 }
 

@@ -12,7 +12,7 @@ use redb::{Table, WriteTransaction};
 use tokio::sync::{mpsc, oneshot};
 
 use super::codec::{self, MetaRecord};
-use super::file::{self, CLOCK, ENTRIES, FILE, File, METAS, SETTINGS, VECTORS};
+use super::file::{self, CLOCK, ENTRIES, FILE, File, METAS, SETTINGS, TOKENS, VECTORS};
 use super::ledger::Ledger;
 use super::memory::{Change, Gone, Memory, Record};
 use super::{Limits, Put, StoreError, Stored};
@@ -73,6 +73,7 @@ struct Tables<'t> {
     entries: Table<'t, u128, &'static [u8]>,
     metas: Table<'t, u128, &'static [u8]>,
     vectors: Table<'t, u128, &'static [u8]>,
+    tokens: Table<'t, u128, &'static [u8]>,
     settings: Table<'t, &'static str, &'static [u8]>,
 }
 
@@ -82,6 +83,7 @@ impl<'t> Tables<'t> {
             entries: writing.open_table(ENTRIES)?,
             metas: writing.open_table(METAS)?,
             vectors: writing.open_table(VECTORS)?,
+            tokens: writing.open_table(TOKENS)?,
             settings: writing.open_table(SETTINGS)?,
         })
     }
@@ -268,9 +270,13 @@ impl Writer {
         if let Some((record, _)) = &vector {
             tables.vectors.insert(key, record.as_slice())?;
         }
+        let tokens = usable.and_then(Embedding::tokens).cloned();
+        if let Some((tokens, fingerprint)) = tokens.as_ref().zip(self.fingerprint.as_ref()) {
+            tables.tokens.insert(key, codec::encode_tokens(id, fingerprint, tokens).as_slice())?;
+        }
         let record = Arc::new(Record::new(id, meta, vector.is_some()));
         let vector = vector.map(|(_, vector)| vector);
-        let stored = Arc::new(Stored::new(entry.clone()));
+        let stored = Arc::new(Stored::new(entry.clone(), tokens));
         self.ledger.add(Arc::clone(&record), Change::Add { record, vector, stored });
         Ok(())
     }
@@ -319,6 +325,7 @@ impl Writer {
         tables.entries.remove(key)?;
         tables.metas.remove(key)?;
         tables.vectors.remove(key)?;
+        tables.tokens.remove(key)?;
         self.ledger.remove(&self.memory, record, why);
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::manifest::{FileProblem, MANIFEST, Manifest};
 use crate::config;
+use crate::verify::files::MANIFEST as VERIFIER_MANIFEST;
 
 mod fetch;
 mod pins;
@@ -108,6 +109,17 @@ pub fn names(models_dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = BUILT_IN.iter().map(|&name| name.into()).collect();
     let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
     let found = folders.filter(|folder| folder.path().join(MANIFEST).is_file());
+    names.extend(found.filter_map(|folder| folder.file_name().into_string().ok()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The verifiers that can be named: the built-in one and every folder of `models_dir` with a verifier's manifest.
+pub fn verifier_names(models_dir: &Path) -> Vec<String> {
+    let mut names = vec![config::Verifier::DEFAULT_MODEL.to_owned()];
+    let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
+    let found = folders.filter(|folder| folder.path().join(VERIFIER_MANIFEST).is_file());
     names.extend(found.filter_map(|folder| folder.file_name().into_string().ok()));
     names.sort();
     names.dedup();

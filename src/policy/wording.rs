@@ -1,0 +1,194 @@
+//! How two prompts are worded, in numbers: what a learned judge looks at beside meaning and the guards.
+//!
+//! Pure and symmetric: the order of a pair never matters. A [`Wording`] is read once for a text; comparing two is cheap.
+//! Nothing here decides.
+
+use std::collections::BTreeSet;
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Words that ask. A language model's answer turns on them more than a vector does.
+const ASKING: [&str; 12] =
+    ["how", "why", "when", "where", "who", "whom", "whose", "what", "which", "much", "many", "long"];
+/// Words that deny.
+const DENYING: [&str; 14] = [
+    "not", "no", "never", "without", "cannot", "nobody", "none", "neither", "nor", "nothing", "unable", "don", "isn",
+    "t",
+];
+/// Words without content of their own.
+const SMALL: [&str; 64] = [
+    "a", "an", "the", "is", "are", "was", "were", "be", "been", "do", "does", "did", "of", "in", "on", "at", "to",
+    "for", "and", "or", "i", "my", "me", "you", "your", "it", "its", "this", "that", "with", "by", "from", "as", "can",
+    "could", "should", "would", "will", "if", "there", "any", "some", "am", "have", "has", "had", "get", "so", "we",
+    "our", "they", "their", "he", "she", "his", "her", "what", "how", "why", "which", "who", "when", "where", "please",
+];
+
+/// What is compared of one text's wording.
+#[derive(Clone, Debug)]
+pub struct Wording {
+    words: Vec<u64>,
+    set: BTreeSet<u64>,
+    stems: BTreeSet<u64>,
+    pairs: BTreeSet<u64>,
+    grams: BTreeSet<u64>,
+    asking: BTreeSet<u64>,
+    denying: BTreeSet<u64>,
+    numbers: BTreeSet<u64>,
+    capitals: BTreeSet<u64>,
+    sentences: usize,
+}
+
+impl Wording {
+    /// Reads a text.
+    pub fn of(text: &str) -> Self {
+        let folded: String = text.nfkc().collect::<String>().to_lowercase().replace("n't", " not").replace('’', "'");
+        let words: Vec<&str> = words(&folded).collect();
+        let hashed: Vec<u64> = words.iter().map(|word| hash(word)).collect();
+        let pick = |list: &[&str]| words.iter().filter(|word| list.contains(word)).map(|word| hash(word)).collect();
+        let content = words.iter().filter(|word| !SMALL.contains(word));
+        let digits = words.iter().filter(|word| word.chars().any(|c| c.is_ascii_digit()));
+        Self {
+            set: hashed.iter().copied().collect(),
+            stems: content.map(|word| hash(stem(word))).collect(),
+            pairs: hashed.windows(2).map(|pair| pair[0].rotate_left(17) ^ pair[1]).collect(),
+            grams: grams(&folded),
+            asking: pick(&ASKING),
+            denying: pick(&DENYING),
+            numbers: digits.map(|word| hash(word)).collect(),
+            capitals: capitals(text),
+            sentences: folded.split(['.', '!', '?']).filter(|part| part.trim().len() > 1).count(),
+            words: hashed,
+        }
+    }
+
+    /// What differs between two wordings, under [`NAMES`].
+    pub fn compare(&self, other: &Self) -> [f32; NAMES.len()] {
+        let (left, right) = (apart(&self.stems, &other.stems), apart(&other.stems, &self.stems));
+        let parity = self.denying.len() % 2 != other.denying.len() % 2;
+        [
+            alike(&self.set, &other.set),
+            alike(&self.stems, &other.stems),
+            alike(&self.pairs, &other.pairs),
+            alike(&self.grams, &other.grams),
+            ratio(self.words.len(), other.words.len()),
+            number(self.words.len() + other.words.len()),
+            number(left.min(right)),
+            number(left.max(right)),
+            flag(self.asking == other.asking),
+            alike(&self.asking, &other.asking),
+            flag(parity),
+            number(differing(&self.denying, &other.denying)),
+            number(differing(&self.numbers, &other.numbers)),
+            number(self.numbers.intersection(&other.numbers).count()),
+            number(differing(&self.capitals, &other.capitals)),
+            number(self.capitals.intersection(&other.capitals).count()),
+            number(self.sentences.abs_diff(other.sentences)),
+            flag(self.words.first() == other.words.first()),
+        ]
+    }
+}
+
+/// The names of what [`Wording::compare`] gives, in its order.
+pub const NAMES: [&str; 18] = [
+    "words_alike",
+    "content_alike",
+    "pairs_alike",
+    "grams_alike",
+    "length_ratio",
+    "length",
+    "content_apart_low",
+    "content_apart_high",
+    "asking_equal",
+    "asking_alike",
+    "denying_parity",
+    "denying_apart",
+    "numbers_apart",
+    "numbers_common",
+    "capitals_apart",
+    "capitals_common",
+    "sentences_apart",
+    "first_word_equal",
+];
+
+fn words(folded: &str) -> impl Iterator<Item = &str> {
+    folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// FNV-1a: the same on every machine and in every version, since a trained judge depends on what collides.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The first five characters: crude, and enough to see through an inflection.
+fn stem(word: &str) -> &str {
+    word.char_indices().nth(5).map_or(word, |(end, _)| &word[..end])
+}
+
+fn grams(folded: &str) -> BTreeSet<u64> {
+    let chars: Vec<char> = folded.chars().filter(|c| c.is_alphanumeric() || *c == ' ').collect();
+    chars.windows(4).map(|gram| hash(&gram.iter().collect::<String>())).collect()
+}
+
+/// Capitalised words that do not open the text.
+fn capitals(text: &str) -> BTreeSet<u64> {
+    let capitalised = |word: &&str| word.chars().next().is_some_and(char::is_uppercase) && *word != "I";
+    words(text).skip(1).filter(capitalised).map(hash).collect()
+}
+
+/// The share of what is common, 0 to 1; two empty sets are alike.
+fn alike(a: &BTreeSet<u64>, b: &BTreeSet<u64>) -> f32 {
+    let common = a.intersection(b).count();
+    let all = a.len() + b.len() - common;
+    if all == 0 { 1.0 } else { number(common) / number(all) }
+}
+
+fn apart(a: &BTreeSet<u64>, b: &BTreeSet<u64>) -> usize {
+    a.difference(b).count()
+}
+
+fn differing(a: &BTreeSet<u64>, b: &BTreeSet<u64>) -> usize {
+    a.symmetric_difference(b).count()
+}
+
+fn ratio(a: usize, b: usize) -> f32 {
+    number(a.min(b)) / number(a.max(b).max(1))
+}
+
+fn flag(is: bool) -> f32 {
+    f32::from(u8::from(is))
+}
+
+#[allow(clippy::cast_precision_loss)] // Counts of words.
+fn number(count: usize) -> f32 {
+    count as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(a: &str, b: &str, name: &str) -> f32 {
+        let at = NAMES.iter().position(|known| *known == name).unwrap();
+        let (a, b) = (Wording::of(a), Wording::of(b));
+        assert_eq!(a.compare(&b), b.compare(&a), "symmetric");
+        a.compare(&b)[at]
+    }
+
+    #[test]
+    fn equal_texts_are_alike_in_everything() {
+        for name in ["words_alike", "content_alike", "pairs_alike", "grams_alike", "asking_equal", "length_ratio"] {
+            assert!((between("How do I pay?", "How do I pay?", name) - 1.0).abs() < 1e-6, "{name}");
+        }
+        assert!(between("", "", "length").abs() < 1e-6);
+    }
+
+    #[test]
+    fn each_difference_shows_under_its_name() {
+        assert!(between("What is 2+3?", "What is 2+2?", "numbers_apart") > 0.0);
+        assert!(between("Can I pay?", "Can't I pay?", "denying_parity") > 0.0);
+        assert!(between("How do I pay?", "Why do I pay?", "asking_equal") < 0.5);
+        assert!(between("fly to Rome", "fly to Oslo", "capitals_apart") > 1.0);
+        assert!(between("payments", "payment", "content_apart_high") < 0.5);
+        assert!(between("One. Two.", "One two.", "sentences_apart") > 0.5);
+    }
+}
