@@ -32,7 +32,8 @@ const STYLE: &str = "text{font-family:'Helvetica Neue',Helvetica,Arial,'Liberati
 pub fn svg(reports: &[Report]) -> String {
     let mut sets: Vec<&str> = reports.iter().map(|report| report.set.as_str()).collect();
     sets.dedup();
-    let columns = sets.len().clamp(1, COLUMNS);
+    // Four stand better two by two.
+    let columns = if sets.len() == 4 { 2 } else { sets.len().clamp(1, COLUMNS) };
     let rows = sets.len().div_ceil(columns);
     let (width, height) =
         ((2.0 * MARGIN + PANEL.0 * columns as f64).max(LEAST_WIDTH), MARGIN + HEAD + PANEL.1 * rows as f64);
@@ -117,7 +118,7 @@ impl Frame {
     fn x(&self, rate: f64) -> f64 {
         let (first, decades) = (self.left + ZERO_STRIP, f64::from(-self.lowest));
         if rate <= 0.0 {
-            return self.left + 10.0;
+            return self.left + ZERO_STRIP / 4.0;
         }
         first + (self.right - first) * ((rate.log10() - f64::from(self.lowest)) / decades).max(0.0)
     }
@@ -161,8 +162,7 @@ fn panel(frame: &Frame, set: &str, reports: &[&Report]) -> String {
 fn axes(frame: &Frame) -> String {
     let Frame { left, right, top, bottom, lowest } = *frame;
     let mut out = String::new();
-    for quarter in 0..=4_u32 {
-        let rate = f64::from(quarter) / 4.0;
+    for rate in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let y = frame.y(rate);
         out.push_str(&format!(
             "<line class=\"grid\" x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
@@ -181,21 +181,24 @@ fn axes(frame: &Frame) -> String {
             percent(rate)
         ));
     }
-    let (aim, split) = (frame.x(AIM), left + 20.0);
-    out.push_str(&format!(
+    out + &border(frame)
+}
+
+/// The aim, the strip of the rate 0, the border and the axes' names.
+fn border(frame: &Frame) -> String {
+    let Frame { left, right, top, bottom, .. } = *frame;
+    let (aim, split) = (frame.x(AIM), left + ZERO_STRIP / 2.0);
+    let (width, height) = (right - left, bottom - top);
+    let (centre, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
+    format!(
         "<line class=\"aim\" x1=\"{aim:.1}\" x2=\"{aim:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>\
-         <rect class=\"frame\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
+         <rect class=\"frame\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>\
          <line class=\"frame\" stroke-dasharray=\"2 3\" x1=\"{split:.1}\" x2=\"{split:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>\
-         <text class=\"small\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">false-hit rate of other pairs</text>\
-         <text class=\"small\" transform=\"translate({:.1} {:.1}) rotate(-90)\" text-anchor=\"middle\">hit rate of true pairs</text>\n",
-        right - left,
-        bottom - top,
-        f64::midpoint(left, right),
+         <text class=\"small\" x=\"{centre:.1}\" y=\"{:.1}\" text-anchor=\"middle\">false-hit rate of other pairs</text>\
+         <text class=\"small\" transform=\"translate({:.1} {middle:.1}) rotate(-90)\" text-anchor=\"middle\">hit rate of true pairs</text>\n",
         bottom + 35.0,
-        left - 44.0,
-        f64::midpoint(top, bottom)
-    ));
-    out
+        left - 44.0
+    )
 }
 
 /// A staircase: until a false hit more is risked, no hit more is won.
