@@ -71,7 +71,9 @@ impl Input {
             Floors::parse(&std::fs::read_to_string(path).map_err(|error| at(error.to_string()))?).map_err(at)
         });
         for path in [&args.json, &args.svg].into_iter().flatten() {
-            write(path, "").map_err(|problem| format!("cannot be written: {problem}"))?;
+            // Found out now, not after the run; what an earlier run wrote stays until this one has its results.
+            let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+            opened.map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
         }
         Ok(Self {
             pairs: measuring::sets(&args.pairs, limit)?,
