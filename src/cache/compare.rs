@@ -28,6 +28,15 @@ pub struct Comparison {
     pub signals: Vec<f32>,
 }
 
+/// What the service would do with a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Would {
+    /// Serve the stored answer.
+    pub serve: bool,
+    /// Have the reader read both texts first.
+    pub read: bool,
+}
+
 impl Cache {
     /// Compares two prompts as a lookup of `asked` would with `stored` as its neighbour, every guard on.
     pub async fn compare(&self, stored: &str, asked: &str) -> Comparison {
@@ -53,6 +62,13 @@ impl Cache {
         comparison
     }
 
+    /// From which cosine on a candidate is shown to the verifier under `policy`, and from which probability on it is
+    /// served once it has been read, 0 to 1 both; `None` when no verifier decides.
+    pub fn verified_from(&self, policy: &CachePolicy) -> Option<(f64, f64)> {
+        let bar = self.bar(policy, None, &self.inner.embedder.fingerprint()?);
+        bar.lines.map(|lines| (f64::from(bar.floor), lines.pass))
+    }
+
     async fn verify(
         &self,
         (stored, one, a): (&str, &Embedding, &Features),
@@ -70,20 +86,23 @@ impl Cache {
         comparison.probability = verifier.read(stored, asked, &glance).await.ok();
     }
 
-    /// Would the service serve `comparison`'s pair under `policy`? The very rules of a lookup: cosine, guards, the
-    /// verifier's cheap stage, then its reader.
-    pub fn would_serve(&self, comparison: &Comparison, policy: &CachePolicy) -> bool {
-        let Some(fingerprint) = self.inner.embedder.fingerprint() else { return false };
+    /// What the service would do with `comparison`'s pair under `policy`: the very rules of a lookup (cosine, guards, the
+    /// verifier's cheap stage, then its reader).
+    pub fn would(&self, comparison: &Comparison, policy: &CachePolicy) -> Would {
+        let Some(fingerprint) = self.inner.embedder.fingerprint() else { return Would::default() };
         let bar = self.bar(policy, None, &fingerprint);
         if comparison.bypass.is_some() || !comparison.vetoes.is_empty() || comparison.cosine < f64::from(bar.floor) {
-            return false;
+            return Would::default();
         }
+        let cheaply = |serve| Would { serve, read: false };
         match (bar.lines, comparison.glance) {
-            (None, _) => true,
-            (Some(_), None) => comparison.cosine >= f64::from(bar.unverified),
-            (Some(lines), Some(glance)) if glance >= lines.sure => true,
-            (Some(lines), Some(glance)) if glance < lines.hopeless => false,
-            (Some(lines), Some(_)) => comparison.probability.is_some_and(|full| full >= lines.pass),
+            (None, _) => cheaply(true),
+            (Some(_), None) => cheaply(comparison.cosine >= f64::from(bar.unverified)),
+            (Some(lines), Some(glance)) if glance >= lines.sure => cheaply(true),
+            (Some(lines), Some(glance)) if glance < lines.hopeless => cheaply(false),
+            (Some(lines), Some(_)) => {
+                Would { serve: comparison.probability.is_some_and(|full| full >= lines.pass), read: true }
+            }
         }
     }
 

@@ -27,7 +27,7 @@ use crate::types::{CacheId, Clock, TenantId};
 use crate::verify::Verifier;
 
 pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription};
-pub use compare::Comparison;
+pub use compare::{Comparison, Would};
 pub use fill::{Keep, KeepError};
 pub use lookup::{Forward, Hit, Lookup, Question};
 pub use plain::{PlainFound, PlainPrompt, PlainQuery};
