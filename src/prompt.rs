@@ -32,4 +32,6 @@ pub struct Prompt {
     pub temperature: Option<f64>,
     /// The answer must parse as JSON (`response_format` of a JSON type).
     pub json_mode: bool,
+    /// How many choices the answer must have (`n`).
+    pub choices: u64,
 }

@@ -168,6 +168,7 @@ impl Cache {
             max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
             limits: limits(policy),
             json_mode: false,
+            choices: 1,
         };
         let body = Bytes::from(plain.response);
         let answer = Answer { dialect: Dialect::OpenAi, body, model: String::new(), usage: None };

@@ -16,7 +16,7 @@ use crate::entry::{Answer, TokenUsage};
 mod keep;
 mod merge;
 
-pub use keep::{NotKept, complete, looks_like_event_stream};
+pub use keep::{Expected, NotKept, complete, looks_like_event_stream};
 use keep::{count_usage, is_error, keep, names_error};
 use merge::{Choice, Collected};
 
@@ -34,8 +34,7 @@ fn transport_limit(max_answer_bytes: usize) -> usize {
 pub struct Assembler {
     /// `None` once the stream cannot be decoded any further.
     decoder: Option<SseDecoder>,
-    max_answer_bytes: usize,
-    json_mode: bool,
+    expected: Expected,
     failed: Option<NotKept>,
     done: bool,
     /// `id`, `created`, `model` and what else stands beside the choices.
@@ -45,12 +44,11 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// An assembler for an answer of at most `max_answer_bytes` in its stored form. In `json_mode` the text must be JSON.
-    pub fn new(max_answer_bytes: usize, json_mode: bool) -> Self {
+    /// An assembler for an answer that is kept if it is as expected.
+    pub fn new(expected: Expected) -> Self {
         Self {
-            decoder: Some(SseDecoder::new(transport_limit(max_answer_bytes))),
-            max_answer_bytes,
-            json_mode,
+            decoder: Some(SseDecoder::new(transport_limit(expected.max_answer_bytes))),
+            expected,
             failed: None,
             done: false,
             head: Collected::default(),
@@ -89,8 +87,8 @@ impl Assembler {
         if !self.done && !clean_end {
             return Err(NotKept::Incomplete);
         }
-        let (limit, json_mode) = (self.max_answer_bytes, self.json_mode);
-        keep(self.completion(), limit, json_mode)
+        let expected = self.expected;
+        keep(self.completion(), expected)
     }
 
     fn events(&mut self, events: Result<Vec<SseEvent>, SseError>) {
@@ -150,7 +148,7 @@ impl Assembler {
             Some(_) => return Err(NotKept::Unreadable),
         }
         let held = self.head.weight() + self.choices.values().map(Choice::weight).sum::<usize>();
-        if held > self.max_answer_bytes { Err(NotKept::TooLarge) } else { Ok(()) }
+        if held > self.expected.max_answer_bytes { Err(NotKept::TooLarge) } else { Ok(()) }
     }
 
     fn choice(&mut self, choice: Value<'_>) -> Result<(), NotKept> {

@@ -63,6 +63,7 @@ pub fn parse(body: &[u8]) -> Result<Prompt, Unreadable> {
         include_usage,
         temperature: members.get("temperature").and_then(Value::as_f64),
         json_mode: format_type(members).is_some_and(|kind| kind.starts_with("json")),
+        choices: choices(members),
     })
 }
 
@@ -152,7 +153,7 @@ fn bypass(request: &Object<'_>, messages: &[Value<'_>], text: &str) -> Option<By
     let reasons = [
         (offers_tools(request) || is_inside_tool_call(messages), BypassReason::Tools),
         (has_other_media(request, messages), BypassReason::NonText),
-        (request.present("n").is_some_and(|n| !is_one(n)), BypassReason::ManyChoices),
+        (choices(request) != 1, BypassReason::ManyChoices),
         (asks_for_logprobs(request), BypassReason::LogProbs),
         (!from_user, BypassReason::NoUserTurn),
         (text.is_empty(), BypassReason::EmptyText),
@@ -205,8 +206,13 @@ fn is_text(content: &Value<'_>) -> bool {
     }
 }
 
-fn is_one(n: &Value<'_>) -> bool {
-    matches!(n, Value::Number(text) if canonical::same_number(text, "1"))
+/// How many choices `n` asks for; 0, which no answer has, when it is not a count.
+fn choices(request: &Object<'_>) -> u64 {
+    match request.present("n") {
+        None => 1,
+        Some(Value::Number(text)) => canonical::whole_number(text).unwrap_or(0),
+        Some(_) => 0,
+    }
 }
 
 fn asks_for_logprobs(request: &Object<'_>) -> bool {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, header};
 
-use crate::dialect::assemble::{self, Assembler, NotKept};
+use crate::dialect::assemble::{self, Assembler, Expected, NotKept};
 use crate::entry::{Answer, TokenUsage};
 use crate::http::decode::Decoder;
 
@@ -12,8 +12,7 @@ pub struct Capture {
     decoder: Decoder,
     broken: Option<NotKept>,
     form: Form,
-    limit: usize,
-    json_mode: bool,
+    expected: Expected,
 }
 
 enum Form {
@@ -22,11 +21,11 @@ enum Form {
 }
 
 impl Capture {
-    /// For an answer with these headers. `limit` is in bytes of the stored form.
-    pub fn new(headers: &HeaderMap, limit: usize, json_mode: bool) -> Self {
+    /// For an answer with these headers.
+    pub fn new(headers: &HeaderMap, expected: Expected) -> Self {
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let form = if assemble::looks_like_event_stream(content_type.as_deref()) {
-            Form::Events(Box::new(Assembler::new(limit, json_mode)))
+            Form::Events(Box::new(Assembler::new(expected)))
         } else {
             Form::Whole { body: Vec::new(), content_type }
         };
@@ -34,7 +33,7 @@ impl Capture {
             Some(decoder) => (decoder, None),
             None => (Decoder::Identity, Some(NotKept::Unreadable)),
         };
-        Self { decoder, broken, form, limit, json_mode }
+        Self { decoder, broken, form, expected }
     }
 
     /// An event stream, sent as it is: an error event may be added to it.
@@ -57,7 +56,9 @@ impl Capture {
         match &mut self.form {
             Form::Events(assembler) => assembler.push(decoded),
             // Room for the envelope around the answer; the answer itself is measured in its stored form.
-            Form::Whole { body, .. } if body.len() + decoded.len() > self.limit.saturating_add(65_536) => {
+            Form::Whole { body, .. }
+                if body.len() + decoded.len() > self.expected.max_answer_bytes.saturating_add(65_536) =>
+            {
                 *body = Vec::new();
                 self.broken = Some(NotKept::TooLarge);
             }
@@ -86,7 +87,7 @@ impl Capture {
             Form::Whole { body, content_type } => {
                 let usage = usage_of(&body);
                 let answer = if clean_end {
-                    assemble::complete(&body, content_type.as_deref(), self.limit, self.json_mode)
+                    assemble::complete(&body, content_type.as_deref(), self.expected)
                 } else {
                     Err(NotKept::Incomplete)
                 };

@@ -183,7 +183,7 @@ pub async fn store(
 }
 
 async fn commit(app: &App, keep: Keep, response: &[u8]) -> Result<crate::types::EntryId, Problem> {
-    let answer = assemble::complete(response, Some("application/json"), keep.max_answer_bytes(), keep.json_mode());
+    let answer = assemble::complete(response, Some("application/json"), keep.expected());
     let answer =
         answer.map_err(|why: NotKept| unprocessable("response", format!("may not be kept: {}", why.as_str())))?;
     app.cache.commit(keep, answer).await.map_err(|error| Problem(kept_error(&error)))

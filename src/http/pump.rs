@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cache::{Break, Head, Keep, Lead};
+use crate::dialect::assemble::Expected;
 use crate::dialect::replay;
 use crate::http::capture::Capture;
 use crate::http::state::App;
@@ -64,9 +65,8 @@ pub async fn run(app: App, errand: Errand, mut lead: Lead, head: oneshot::Sender
     let came = Arc::new(Head { status: response.status(), headers: end_to_end(response.headers()) });
     let success = complete_status(came.status);
     lead.open(Arc::clone(&came), success && keep.is_some());
-    let limit = keep.as_ref().map_or(0, |keep| keep.max_answer_bytes());
-    let json_mode = keep.as_ref().is_some_and(|keep| keep.json_mode());
-    let capture = (success && counts_tokens).then(|| Capture::new(&came.headers, limit, json_mode));
+    let expected = keep.as_ref().map_or(Expected::text(0), |keep| keep.expected());
+    let capture = (success && counts_tokens).then(|| Capture::new(&came.headers, expected));
     let _ = head.send(Ok(came));
     let relay = Relay { idle: upstream.idle, keep, capture, tail: Tail::default(), app };
     relay.run(response, lead).await;
