@@ -208,7 +208,7 @@ impl Cache {
         Ok(self.inner.store.remove(vec![id]).await? > 0)
     }
 
-    /// Deletes the caller's entries that carry all of `attributes`; the count.
+    /// Deletes the caller's entries that carry all of `attributes`; the count of those that a search could have found.
     ///
     /// # Errors
     /// When the store fails.
@@ -219,10 +219,11 @@ impl Cache {
         policy: &CachePolicy,
         attributes: Attributes,
     ) -> Result<usize, KeepError> {
-        let mut deleted = 0;
+        let (mut deleted, now) = (0, self.inner.clock.now());
         for owner in Self::owners(cache, tenant, policy) {
             let scope = StoreScope { cache: cache.clone(), tenant: Some(owner), kind: None };
-            deleted += self.inner.store.remove_matching(scope, AttributeFilter::Contains(attributes.clone())).await?;
+            let filter = AttributeFilter::Contains(attributes.clone());
+            deleted += self.inner.store.remove_matching(scope, filter, now).await?;
         }
         Ok(deleted)
     }
