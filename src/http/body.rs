@@ -3,17 +3,23 @@
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, header};
+use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Invalid};
 
-/// Reads a whole body of at most `limit` bytes.
+/// Work on so many bytes does not belong on an async thread.
+const BIG: usize = 256 << 10;
+
+/// Reads a whole body of at most `limit` bytes. One that announces more is refused unread.
 ///
 /// # Errors
 /// `TooLarge`, or `BadRequest` when the caller broke off.
 pub async fn read(body: Body, limit: u64) -> Result<Bytes, Error> {
+    if body.size_hint().lower() > limit {
+        return Err(Error::TooLarge(limit));
+    }
     let capped = usize::try_from(limit).unwrap_or(usize::MAX);
     match Limited::new(body, capped).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
@@ -22,13 +28,29 @@ pub async fn read(body: Body, limit: u64) -> Result<Bytes, Error> {
     }
 }
 
-/// Reads a JSON body of one of Refrain's own routes.
+/// Does `work`, which takes its time by `size` bytes: here when they are few, else off the async threads (I5).
 ///
 /// # Errors
-/// `UnsupportedMediaType`, or `BadRequest` that says what is wrong with the JSON.
-pub async fn read_json<T: DeserializeOwned>(headers: &HeaderMap, body: Body, limit: u64) -> Result<T, Error> {
+/// When the work panicked off the async threads.
+pub async fn by_size<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    if size < BIG {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// Reads the JSON body of one of Refrain's own routes, and what `understand` makes of it: [`parse`] and the checks.
+///
+/// # Errors
+/// As [`read_json_bytes`], and what `understand` says.
+pub async fn read_json<T: Send + 'static>(
+    headers: &HeaderMap,
+    body: Body,
+    limit: u64,
+    understand: impl FnOnce(&Bytes) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let bytes = read_json_bytes(headers, body, limit).await?;
-    parse(&bytes)
+    by_size(bytes.len(), move || understand(&bytes)).await?
 }
 
 /// Parses the JSON body of one of Refrain's own routes.
@@ -46,10 +68,10 @@ pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     Ok(parsed)
 }
 
-/// The same, unparsed.
+/// Reads the JSON body of one of Refrain's own routes, unparsed.
 ///
 /// # Errors
-/// As [`read_json`].
+/// `UnsupportedMediaType`, and as [`read`].
 pub async fn read_json_bytes(headers: &HeaderMap, body: Body, limit: u64) -> Result<Bytes, Error> {
     let kind = headers.get(header::CONTENT_TYPE).map_or("application/json", |value| value.to_str().unwrap_or(""));
     let essence = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();

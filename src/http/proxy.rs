@@ -34,9 +34,6 @@ use crate::upstream::{Upstream, UpstreamError, forwarded};
 /// The one endpoint whose answers are kept.
 const CHAT: &str = "chat/completions";
 
-/// Bodies from this size are parsed off the async threads.
-const BIG_BODY: usize = 256 << 10;
-
 /// How often a request waits for another one's fill before it goes upstream by itself.
 const ROUNDS: usize = 3;
 
@@ -155,13 +152,14 @@ impl Call {
 
     /// The caller's prompt, from a decoded copy of its body.
     async fn prompt(&self) -> Option<Prompt> {
+        if !self.headers.contains_key(header::CONTENT_ENCODING) {
+            let body = self.body.clone();
+            return body::by_size(body.len(), move || openai_chat::parse(&body).ok()).await.ok().flatten();
+        }
         let (headers, body, limit) = (self.headers.clone(), self.body.clone(), self.app.config.server.max_body_bytes);
         let parse = move || decode::whole(&headers, &body, limit).and_then(|copy| openai_chat::parse(&copy).ok());
         // A packed body's size says nothing.
-        if self.body.len() < BIG_BODY && !self.headers.contains_key(header::CONTENT_ENCODING) {
-            return parse();
-        }
-        tokio::task::spawn_blocking(parse).await.ok().flatten()
+        body::by_size(usize::MAX, parse).await.ok().flatten()
     }
 
     async fn chat(self) -> Result<Response, Error> {
