@@ -50,7 +50,10 @@ fn describe() {
     describe_histogram!("refrain_request_duration_seconds", "Time from a request to the end of its answer, by outcome");
     describe_counter!("refrain_upstream_requests_total", "Calls to providers, by upstream and status");
     describe_histogram!("refrain_upstream_first_byte_seconds", "Time to a provider's first byte");
-    describe_counter!("refrain_provider_tokens_total", "Tokens that providers counted, by type");
+    describe_counter!(
+        "refrain_provider_tokens_total",
+        "Tokens of calls to providers, by type and source: reported by the provider, or estimated where it said nothing"
+    );
     describe_counter!("refrain_served_tokens_total", "Tokens answered from the cache, by type: no provider was paid");
     describe_counter!("refrain_collapsed_requests_total", "Requests that shared another one's upstream call");
     describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
@@ -97,10 +100,10 @@ pub fn upstream_first_byte(upstream: &str, took: Duration) {
     histogram!("refrain_upstream_first_byte_seconds", "upstream" => upstream.to_owned()).record(took.as_secs_f64());
 }
 
-/// Tokens that a provider counted.
-pub fn provider_tokens(input: u64, output: u64) {
-    counter!("refrain_provider_tokens_total", "type" => "input").increment(input);
-    counter!("refrain_provider_tokens_total", "type" => "output").increment(output);
+/// Tokens of a call to a provider; `source` says whether it counted them (`reported`) or we did (`estimated`).
+pub fn provider_tokens(source: &'static str, input: u64, output: u64) {
+    counter!("refrain_provider_tokens_total", "type" => "input", "source" => source).increment(input);
+    counter!("refrain_provider_tokens_total", "type" => "output", "source" => source).increment(output);
 }
 
 /// Tokens of an answer that came from the cache.
@@ -166,10 +169,10 @@ mod tests {
     #[test]
     fn provider_tokens_and_served_tokens_are_kept_apart() {
         let handle = install();
-        provider_tokens(9, 4);
+        provider_tokens("reported", 9, 4);
         served_tokens(2, 1);
         let text = handle.render();
-        assert!(text.contains("refrain_provider_tokens_total{type=\"output\"} 4"), "{text}");
+        assert!(text.contains("refrain_provider_tokens_total{type=\"output\",source=\"reported\"} 4"), "{text}");
         assert!(text.contains("refrain_served_tokens_total{type=\"input\"} 2"), "{text}");
     }
 

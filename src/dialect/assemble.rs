@@ -16,8 +16,8 @@ use crate::entry::{Answer, TokenUsage};
 mod keep;
 mod merge;
 
-pub use keep::{Expected, NotKept, complete, looks_like_event_stream};
-use keep::{count_usage, is_error, keep, names_error};
+pub use keep::{Expected, NotKept, complete, looks_like_event_stream, written_in};
+use keep::{count_usage, is_error, keep, names_error, written};
 use merge::{Choice, Collected};
 
 /// More choices than any provider gives; a stream with more is not an answer.
@@ -41,6 +41,7 @@ pub struct Assembler {
     head: Collected,
     usage: Option<Value<'static>>,
     choices: BTreeMap<u64, Choice>,
+    written: usize,
 }
 
 impl Assembler {
@@ -54,6 +55,7 @@ impl Assembler {
             head: Collected::default(),
             usage: None,
             choices: BTreeMap::new(),
+            written: 0,
         }
     }
 
@@ -68,6 +70,11 @@ impl Assembler {
     /// The tokens that the provider counted, as far as it said so.
     pub fn usage(&self) -> Option<TokenUsage> {
         self.usage.as_ref().and_then(count_usage)
+    }
+
+    /// Bytes of what the model has written so far, kept or not.
+    pub fn written(&self) -> usize {
+        self.written
     }
 
     /// Has `[DONE]` come? Known even when the answer is not kept, unless the stream could not be decoded.
@@ -136,6 +143,7 @@ impl Assembler {
         }
         self.note_usage(chunk.take("usage"));
         let choices = chunk.take("choices");
+        self.written += choices.as_ref().map_or(0, |choices| written(choices, "delta"));
         if self.failed.is_some() {
             return Ok(());
         }

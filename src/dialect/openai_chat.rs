@@ -64,6 +64,7 @@ pub fn parse(body: &[u8]) -> Result<Prompt, Unreadable> {
         temperature: members.get("temperature").and_then(Value::as_f64),
         json_mode: format_type(members).is_some_and(|kind| kind.starts_with("json")),
         choices: choices(members),
+        text_bytes: text_bytes(members, messages),
     })
 }
 
@@ -204,6 +205,15 @@ fn is_text(content: &Value<'_>) -> bool {
         Value::Array(parts) => parts.iter().all(|part| part_text(part).is_some()),
         _ => false,
     }
+}
+
+fn text_bytes(request: &Object<'_>, messages: &[Value<'_>]) -> usize {
+    let text = |value: &Value<'_>| value.as_str().map_or(0, str::len);
+    let said = messages.iter().filter_map(content).map(|content| match content {
+        Value::Array(parts) => parts.iter().filter_map(part_text).map(text).sum(),
+        content => text(content),
+    });
+    said.sum::<usize>() + request.present("tools").map_or(0, Value::weight)
 }
 
 /// How many choices `n` asks for; 0, which no answer has, when it is not a count.

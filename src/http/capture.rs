@@ -13,6 +13,18 @@ pub struct Capture {
     broken: Option<NotKept>,
     form: Form,
     expected: Expected,
+    /// Bytes that passed and were not looked into.
+    unread: usize,
+}
+
+/// What came of a capture.
+pub struct Captured {
+    /// The answer, if it proved complete.
+    pub answer: Result<Answer, NotKept>,
+    /// The tokens that the provider counted, in any case.
+    pub usage: Option<TokenUsage>,
+    /// Bytes of what the model wrote, as far as that can be told.
+    pub written: usize,
 }
 
 enum Form {
@@ -33,7 +45,7 @@ impl Capture {
             Some(decoder) => (decoder, None),
             None => (Decoder::Identity, Some(NotKept::Unreadable)),
         };
-        Self { decoder, broken, form, expected }
+        Self { decoder, broken, form, expected, unread: 0 }
     }
 
     /// An event stream, sent as it is: an error event may be added to it.
@@ -44,11 +56,15 @@ impl Capture {
     /// Takes a piece as upstream sent it.
     pub fn push(&mut self, piece: &Bytes) {
         if self.broken.is_some() {
+            self.unread += piece.len();
             return;
         }
         match self.decoder.push(piece) {
             Ok(decoded) => self.take(&decoded),
-            Err(_) => self.broken = Some(NotKept::Unreadable),
+            Err(_) => {
+                self.unread += piece.len();
+                self.broken = Some(NotKept::Unreadable);
+            }
         }
     }
 
@@ -59,6 +75,7 @@ impl Capture {
             Form::Whole { body, .. }
                 if body.len() + decoded.len() > self.expected.max_answer_bytes.saturating_add(65_536) =>
             {
+                self.unread += body.len() + decoded.len();
                 *body = Vec::new();
                 self.broken = Some(NotKept::TooLarge);
             }
@@ -71,18 +88,17 @@ impl Capture {
         matches!(&self.form, Form::Events(assembler) if assembler.done())
     }
 
-    /// The answer, if it proved complete, and the tokens that the provider counted in any case.
-    pub fn finish(mut self, clean_end: bool) -> (Result<Answer, NotKept>, Option<TokenUsage>) {
+    /// Ends the capture. `clean_end`: the body ended as its transport promised.
+    pub fn finish(mut self, clean_end: bool) -> Captured {
         let decoder = std::mem::replace(&mut self.decoder, Decoder::Identity);
         match decoder.finish() {
             Ok(rest) => self.take(&rest),
             Err(_) => self.broken = self.broken.or(Some(NotKept::Incomplete)),
         }
-        let broken = self.broken;
-        let (answer, usage) = match self.form {
+        let (answer, usage, written) = match self.form {
             Form::Events(assembler) => {
-                let usage = assembler.usage();
-                (assembler.finish(clean_end), usage)
+                let (usage, written) = (assembler.usage(), assembler.written());
+                (assembler.finish(clean_end), usage, written)
             }
             Form::Whole { body, content_type } => {
                 let usage = usage_of(&body);
@@ -91,10 +107,10 @@ impl Capture {
                 } else {
                     Err(NotKept::Incomplete)
                 };
-                (answer, usage)
+                (answer, usage, assemble::written_in(&body).unwrap_or(body.len()))
             }
         };
-        (broken.map_or(answer, Err), usage)
+        Captured { answer: self.broken.map_or(answer, Err), usage, written: written + self.unread }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod access_log;
 mod auth;
+mod bill;
 mod body;
 mod capture;
 mod decode;

@@ -16,6 +16,7 @@ use crate::cache::{Forward, Head, Hit, Join, Lead, Lookup, Phase, Question, Shap
 use crate::dialect::openai_chat;
 use crate::error::{Error, Invalid};
 use crate::http::access_log::Fate;
+use crate::http::bill::{Bill, Ordered};
 use crate::http::hit::{self, insert};
 use crate::http::pump::{self, Errand, complete_status};
 use crate::http::render::{Style, render};
@@ -41,7 +42,7 @@ const ROUNDS: usize = 3;
 pub async fn serve(State(app): State<App>, request: Request) -> Response {
     let style = Style::of_path(request.uri().path());
     match Call::of(app, request).await {
-        Ok(call) if call.path == CHAT && call.method == Method::POST => call.chat().await,
+        Ok(call) if call.is_chat() => call.chat().await,
         Ok(call) => call.relay(Outcome::Bypass, BypassReason::Endpoint.as_str()).await,
         Err(error) => Err(error),
     }
@@ -260,7 +261,8 @@ impl Call {
     ) -> Result<Response, Error> {
         let keep = forward.keep.take();
         let (stored, limit) = (keep.is_some(), keep.as_ref().map_or(0, |keep| keep.max_answer_bytes()));
-        let head = self.set_out(lead, keep, true).await?;
+        let bill = self.bill(&prompt.model, forward.lookup_id, prompt.text_bytes);
+        let head = self.set_out(lead, keep, bill).await?;
         let status = CacheStatus {
             stored: stored && may_be_kept(&head, limit),
             fwd_status: Some(head.status.as_u16()),
@@ -299,20 +301,31 @@ impl Call {
         let Join::Lead(lead, own) = Join::alone() else {
             return Err(Error::Internal("a lone join always leads".into()));
         };
-        let head = self.set_out(lead, None, self.path == CHAT).await?;
-        let forward = Forward {
-            lookup_id: LookupId::generate(),
-            outcome,
-            reason,
-            best: None,
-            keep: None,
-            considered: Vec::new(),
-        };
+        let lookup_id = LookupId::generate();
+        let forward = Forward { lookup_id, outcome, reason, best: None, keep: None, considered: Vec::new() };
+        let bill = self.bill("", lookup_id, self.body.len());
+        let head = self.set_out(lead, None, bill).await?;
         let status = CacheStatus {
             fwd_status: Some(head.status.as_u16()),
             ..CacheStatus::forwarded(outcome, self.directives.no_cache, reason)
         };
         Ok(self.relayed(&head, own, &Decided { forward: &forward, model: "", status, collapsed: false }))
+    }
+
+    /// The account of this call's tokens; none on an endpoint whose answers are not read.
+    fn bill(&self, model: &str, lookup_id: LookupId, prompt_bytes: usize) -> Option<Bill> {
+        let ordered = || Ordered {
+            lookup_id,
+            cache: self.cache.clone(),
+            model: model.to_owned(),
+            upstream: self.upstream.name.clone(),
+            prompt_bytes,
+        };
+        self.is_chat().then(|| Bill::new(ordered()))
+    }
+
+    fn is_chat(&self) -> bool {
+        self.path == CHAT && self.method == Method::POST
     }
 
     /// Sends the request from a task of its own and waits for the answer's head. When the caller leaves, this future
@@ -321,7 +334,7 @@ impl Call {
         &self,
         lead: Lead,
         keep: Option<Box<crate::cache::Keep>>,
-        counts_tokens: bool,
+        bill: Option<Bill>,
     ) -> Result<Arc<Head>, Error> {
         let errand = Errand {
             upstream: self.upstream.clone(),
@@ -335,7 +348,7 @@ impl Call {
             ),
             body: self.body.clone(),
             keep,
-            counts_tokens,
+            bill,
         };
         let (sender, receiver) = oneshot::channel();
         self.app.tasks.spawn("relay", pump::run(self.app.clone(), errand, lead, sender));

@@ -30,3 +30,4 @@ mod recipes;
 mod replay;
 mod sdk;
 mod tls;
+mod tokens;

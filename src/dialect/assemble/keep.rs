@@ -133,6 +133,24 @@ pub(super) fn count_usage(usage: &Value<'_>) -> Option<TokenUsage> {
     input.or(output).map(|_| TokenUsage { input: input.unwrap_or(0), output: output.unwrap_or(0) })
 }
 
+/// Bytes of what the model wrote in a whole answer, kept or not; `None` when it cannot be read.
+pub fn written_in(body: &[u8]) -> Option<usize> {
+    let answer = json::read(body).ok()?;
+    answer.as_object()?.get("choices").map(|choices| written(choices, "message"))
+}
+
+/// Bytes of what the model wrote in these choices: text, reasoning, calls.
+pub(super) fn written(choices: &Value<'_>, message: &str) -> usize {
+    let choices = choices.as_array().unwrap_or_default().iter();
+    let messages = choices.filter_map(|choice| choice.as_object()?.get(message)?.as_object());
+    let parts = messages.flatten().filter(|(name, _)| name != "role").map(|(_, part)| match part {
+        Value::String(text) => text.len(),
+        Value::Array(_) | Value::Object(_) => part.weight(),
+        _ => 0,
+    });
+    parts.sum()
+}
+
 /// Turns a whole `chat.completion` into its stored form, if it is complete and is text.
 pub(super) fn keep(mut answer: Object<'_>, expected: Expected) -> Result<Answer, NotKept> {
     if is_error(&answer) {
