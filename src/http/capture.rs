@@ -59,12 +59,11 @@ impl Capture {
             self.unread += piece.len();
             return;
         }
-        match self.decoder.push(piece) {
-            Ok(decoded) => self.take(&decoded),
-            Err(_) => {
-                self.unread += piece.len();
-                self.broken = Some(NotKept::Unreadable);
-            }
+        if let Ok(decoded) = self.decoder.push(piece) {
+            self.take(&decoded);
+        } else {
+            self.unread += piece.len();
+            self.broken = Some(NotKept::Unreadable);
         }
     }
 

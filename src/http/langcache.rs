@@ -78,7 +78,7 @@ pub async fn search(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
-    let asked = body::read_json(&headers, body, app.config.server.max_body_bytes, read_search).await?;
+    let asked = body::read_json(&app, &headers, body, read_search).await?;
     if asked.context.is_some() {
         let problem = "belongs to conversations/search";
         return Err(Invalid::new("context", problem, "no such field here").into());
@@ -98,7 +98,7 @@ pub async fn search_conversation(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
-    let asked = body::read_json(&headers, body, app.config.server.max_body_bytes, read_search).await?;
+    let asked = body::read_json(&app, &headers, body, read_search).await?;
     let place = Place::of(&app, &cache, &headers)?;
     let found = app.cache.plain_search(&place.id, place.tenant, &place.policy, &asked.query).await;
     let context = asked.context.unwrap_or_default();
@@ -164,7 +164,7 @@ pub async fn store(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
-    let plain = body::read_json(&headers, body, app.config.server.max_body_bytes, read_store).await?;
+    let plain = body::read_json(&app, &headers, body, read_store).await?;
     let place = Place::of(&app, &cache, &headers)?;
     let id = app.cache.plain_store(&place.id, place.tenant, &place.policy, plain).await.map_err(|e| kept_error(&e))?;
     Ok((StatusCode::CREATED, Json(json!({ "entryId": id }))).into_response())
@@ -203,7 +203,7 @@ pub async fn delete_matching(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, LangCacheError> {
-    let attributes = body::read_json(&headers, body, app.config.server.max_body_bytes, read_attributes).await?;
+    let attributes = body::read_json(&app, &headers, body, read_attributes).await?;
     let place = Place::of(&app, &cache, &headers)?;
     if attributes.is_empty() {
         let accepted = "at least one attribute; POST .../flush deletes everything";

@@ -93,7 +93,7 @@ pub async fn lookup(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let (about, wish, explain) = body::read_json(&headers, body, app.config.server.max_body_bytes, |bytes| {
+    let (about, wish, explain) = body::read_json(&app, &headers, body, |bytes| {
         let asked: LookupBody<'_> = body::parse(bytes)?;
         threshold(asked.similarity_threshold)?;
         let about = About::read(asked.request, asked.dialect, asked.attributes)?;
@@ -220,7 +220,7 @@ pub async fn store(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let told = body::read_json(&headers, body, app.config.server.max_body_bytes, Told::read).await?;
+    let told = body::read_json(&app, &headers, body, Told::read).await?;
     let mut found = understand(&app, &cache, &headers, told.about)?;
     // A store is a fill whose answer is here already: planned like one, by the same code.
     found.directives.no_cache = true;

@@ -116,7 +116,7 @@ impl Call {
             .for_path(path, anthropic)
             .cloned()
             .ok_or_else(|| Error::NotFound(format!("no upstream is configured for /v1/{path}")))?;
-        let body = body::read(body, app.config.server.max_body_bytes).await?;
+        let body = body::read(&app, &parts.headers, body).await?;
         let query = parts.uri.query().map(str::to_owned);
         Ok(Self {
             app,
