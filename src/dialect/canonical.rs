@@ -37,7 +37,9 @@ pub struct Printed {
 ///
 /// `cut` names values inside `value` by identity, in the order in which they are printed, none inside another.
 pub fn print(value: &Value<'_>, cut: &[&Value<'_>]) -> Printed {
-    let mut printer = Printer { out: vec![VERSION], cut, ranges: Vec::with_capacity(cut.len()) };
+    let mut out = Vec::with_capacity(1 + value.weight());
+    out.push(VERSION);
+    let mut printer = Printer { out, cut, ranges: Vec::with_capacity(cut.len()) };
     printer.value(value);
     let shape = shape(&printer.out, &printer.ranges);
     Printed { canonical: printer.out.into(), shape: shape.into() }

@@ -145,7 +145,8 @@ fn is_bare_text(part: &Value<'_>) -> bool {
 
 fn normal(text: &str) -> String {
     let text = text.trim();
-    if is_nfc_quick(text.chars()) == IsNormalized::Yes { text.to_owned() } else { text.nfc().collect() }
+    let is_normal = text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes;
+    if is_normal { text.to_owned() } else { text.nfc().collect() }
 }
 
 /// The first reason, in a fixed order, why this request may not be answered by meaning.
