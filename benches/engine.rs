@@ -52,7 +52,7 @@ impl Bench {
         let scope = Scope {
             tenant: cache.tenant(None),
             cache: CacheId::default(),
-            upstream: String::new(),
+            upstream: "".into(),
             dialect: Dialect::OpenAi,
             route: "chat/completions".into(),
             headers: Vec::new(),

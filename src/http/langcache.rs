@@ -66,7 +66,7 @@ impl Place {
         let id: CacheId = cache.parse()?;
         let unknown = || Error::NotFound(format!("there is no cache {cache:?}"));
         let policy = app.cache.policies().get(&id).ok_or_else(unknown)?;
-        let tenant = app.tenant(headers, app.upstreams.for_dialect(Dialect::OpenAi));
+        let tenant = app.tenant(headers, app.upstreams.for_dialect(Dialect::OpenAi).map(Arc::as_ref));
         Ok(Self { id, policy, tenant })
     }
 }
@@ -131,7 +131,7 @@ async fn answer(cache: CacheId, found: Vec<PlainFound>, actual_prompt: Option<St
     let tier = found.first().map_or("", |hit| hit.tier.as_str());
     let reason = if found.is_empty() { "no-match" } else { tier };
     let similarity = found.first().map(|hit| hit.similarity.get());
-    let fate = Fate { cache: cache.to_string(), outcome: outcome.as_str(), tier, reason, similarity, ..Fate::default() };
+    let fate = Fate { cache: Some(cache), outcome: outcome.as_str(), tier, reason, similarity, ..Fate::default() };
     let size = found.iter().map(|hit| hit.stored.entry.answer.body.len()).sum();
     let print = move || {
         let data: Vec<Value> = found.iter().map(entry).collect();

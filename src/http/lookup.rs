@@ -104,7 +104,7 @@ pub async fn lookup(
     found.directives.threshold = tightest(found.directives.threshold, wish);
     let id = found.scope.cache.clone();
     let question = Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain };
-    let fate = Fate { cache: id.to_string(), model: found.prompt.model.clone(), ..Fate::default() };
+    let fate = Fate { cache: Some(id), model: found.prompt.model.clone(), ..Fate::default() };
     match app.cache.lookup(question, &found.policy).await {
         Lookup::Hit(hit) => Ok(hit_told(&app, hit, explain, fate).await?),
         Lookup::Forward(forward) => Ok(forward_told(&forward, explain, fate)?),
@@ -328,9 +328,9 @@ fn understand(app: &App, cache: &str, headers: &HeaderMap, about: About) -> Resu
     }
     let upstream = app.upstreams.for_dialect(Dialect::OpenAi);
     let scope = Scope {
-        tenant: app.tenant(headers, upstream),
+        tenant: app.tenant(headers, upstream.map(Arc::as_ref)),
         cache: id,
-        upstream: upstream.map(crate::upstream::Upstream::identity).unwrap_or_default(),
+        upstream: upstream.map(|upstream| Arc::clone(&upstream.identity)).unwrap_or_default(),
         dialect: Dialect::OpenAi,
         route: "chat/completions".into(),
         headers: Scope::semantic_headers(headers),

@@ -25,7 +25,7 @@ use crate::upstream::{Upstream, UpstreamError, end_to_end};
 /// The request to send, and what is to become of the answer.
 pub struct Errand {
     /// The provider.
-    pub upstream: Upstream,
+    pub upstream: Arc<Upstream>,
     /// The caller's method.
     pub method: Method,
     /// Path under the provider's base URL, with the query string.
