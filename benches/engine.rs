@@ -11,7 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use refrain::app::Service;
 use refrain::cache::{Lookup, Question};
 use refrain::config::{Config, Secrets, Span};
-use refrain::dialect::assemble::{self, Assembler};
+use refrain::dialect::assemble::{self, Assembler, Expected};
 use refrain::dialect::openai_chat;
 use refrain::policy::directives::Directives;
 use refrain::policy::partition::Scope;
@@ -52,7 +52,7 @@ impl Bench {
         let scope = Scope {
             tenant: cache.tenant(None),
             cache: CacheId::default(),
-            upstream: String::new(),
+            upstream: "".into(),
             dialect: Dialect::OpenAi,
             route: "chat/completions".into(),
             headers: Vec::new(),
@@ -67,7 +67,7 @@ impl Bench {
         let Lookup::Forward(forward) = self.lookup(&prompt(text), true).await else { unreachable!("no-cache") };
         let body = json!({"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [
             {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "So. ".repeat(200)}}]});
-        let answer = assemble::complete(body.to_string().as_bytes(), Some("application/json"), 1 << 20, false);
+        let answer = assemble::complete(body.to_string().as_bytes(), Some("application/json"), Expected::text(1 << 20));
         self.service.cache().commit(*forward.keep.expect("a plan"), answer.expect("complete")).await.expect("kept");
     }
 }
@@ -112,7 +112,7 @@ fn relay(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(stream.len() as u64));
     group.bench_function("1,000 events assembled", |b| {
         b.iter(|| {
-            let mut assembler = Assembler::new(1 << 20, false);
+            let mut assembler = Assembler::new(Expected::text(1 << 20));
             for read in stream.as_bytes().chunks(180) {
                 assembler.push(black_box(read));
             }

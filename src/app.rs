@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use crate::cache::{Cache, Policies};
 use crate::config::{Config, Secrets};
 use crate::embed::{Embedder, Prober, StartError as EmbedderError};
-use crate::http::{Access, App, AppParts, router};
+use crate::http::{self, Access, App, AppParts};
 use crate::metrics;
 use crate::settings::CachePolicy;
 use crate::store::{OpenReport, Store, StoreError, StoreOptions};
@@ -158,12 +158,14 @@ async fn serve(
     drain: Duration,
     done: tokio::sync::oneshot::Sender<()>,
 ) {
+    use axum::ServiceExt;
     use axum::serve::ListenerExt;
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
     let stopping = stop.clone();
-    let server = axum::serve(listener, router(app)).with_graceful_shutdown(async move { stopping.cancelled().await });
+    let service = http::service(app).into_make_service();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move { stopping.cancelled().await });
     let limit = async {
         stop.cancelled().await;
         tokio::time::sleep(drain).await;

@@ -3,11 +3,14 @@
 //! Prometheus naming. Tokens follow OpenTelemetry's GenAI conventions (`gen_ai.client.token.usage`, with its
 //! `input` and `output` token types), time to first byte stands for `gen_ai.server.time_to_first_token`.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::types::CacheId;
 
 /// Renders what has been counted.
 #[derive(Clone)]
@@ -50,7 +53,10 @@ fn describe() {
     describe_histogram!("refrain_request_duration_seconds", "Time from a request to the end of its answer, by outcome");
     describe_counter!("refrain_upstream_requests_total", "Calls to providers, by upstream and status");
     describe_histogram!("refrain_upstream_first_byte_seconds", "Time to a provider's first byte");
-    describe_counter!("refrain_provider_tokens_total", "Tokens that providers counted, by type");
+    describe_counter!(
+        "refrain_provider_tokens_total",
+        "Tokens of calls to providers, by type and source: reported by the provider, or estimated where it said nothing"
+    );
     describe_counter!("refrain_served_tokens_total", "Tokens answered from the cache, by type: no provider was paid");
     describe_counter!("refrain_collapsed_requests_total", "Requests that shared another one's upstream call");
     describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
@@ -69,21 +75,58 @@ fn describe() {
     describe_counter!("refrain_task_panics_total", "Panics caught, by task");
 }
 
-/// A request of the provider surface or the lookup API has ended.
-pub fn request(
-    cache: &str,
-    route: &'static str,
-    outcome: &'static str,
-    tier: &'static str,
-    reason: &'static str,
-    took: Duration,
-) {
-    counter!(
-        "refrain_requests_total",
-        "cache" => cache.to_owned(), "route" => route, "outcome" => outcome, "tier" => tier, "reason" => reason
-    )
-    .increment(1);
-    histogram!("refrain_request_duration_seconds", "outcome" => outcome).record(took.as_secs_f64());
+/// What a request is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// The cache that was asked; `None` when it did not come to that.
+    pub cache: Option<CacheId>,
+    /// The endpoint.
+    pub route: &'static str,
+    /// `hit`, `stale`, `miss`, `bypass`.
+    pub outcome: &'static str,
+    /// `exact`, `semantic` or empty.
+    pub tier: &'static str,
+    /// The reason's label.
+    pub reason: &'static str,
+}
+
+/// What a request moves.
+struct Counts {
+    requests: Counter,
+    duration: Histogram,
+}
+
+impl Counts {
+    fn of(request: &Request) -> Self {
+        let cache = request.cache.as_ref().map_or("", CacheId::as_str).to_owned();
+        let Request { route, outcome, tier, reason, .. } = *request;
+        install();
+        Self {
+            requests: counter!(
+                "refrain_requests_total",
+                "cache" => cache, "route" => route, "outcome" => outcome, "tier" => tier, "reason" => reason
+            ),
+            duration: histogram!("refrain_request_duration_seconds", "outcome" => outcome),
+        }
+    }
+
+    fn add(&self, took: Duration) {
+        self.requests.increment(1);
+        self.duration.record(took.as_secs_f64());
+    }
+}
+
+/// A request's answer has ended.
+pub fn request(request: Request, took: Duration) {
+    // The recorder finds a metric by all its labels, text by text: too slow to do for every hit.
+    static KNOWN: LazyLock<RwLock<HashMap<Request, Counts>>> = LazyLock::new(RwLock::default);
+    if let Some(counts) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(&request) {
+        counts.add(took);
+        return;
+    }
+    let counts = Counts::of(&request);
+    counts.add(took);
+    KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(request, counts);
 }
 
 /// A provider answered with this status, or did not.
@@ -97,16 +140,21 @@ pub fn upstream_first_byte(upstream: &str, took: Duration) {
     histogram!("refrain_upstream_first_byte_seconds", "upstream" => upstream.to_owned()).record(took.as_secs_f64());
 }
 
-/// Tokens that a provider counted.
-pub fn provider_tokens(input: u64, output: u64) {
-    counter!("refrain_provider_tokens_total", "type" => "input").increment(input);
-    counter!("refrain_provider_tokens_total", "type" => "output").increment(output);
+/// Tokens of a call to a provider; `source` says whether it counted them (`reported`) or we did (`estimated`).
+pub fn provider_tokens(source: &'static str, input: u64, output: u64) {
+    counter!("refrain_provider_tokens_total", "type" => "input", "source" => source).increment(input);
+    counter!("refrain_provider_tokens_total", "type" => "output", "source" => source).increment(output);
 }
 
 /// Tokens of an answer that came from the cache.
 pub fn served_tokens(input: u64, output: u64) {
-    counter!("refrain_served_tokens_total", "type" => "input").increment(input);
-    counter!("refrain_served_tokens_total", "type" => "output").increment(output);
+    static KNOWN: LazyLock<[Counter; 2]> = LazyLock::new(|| {
+        install();
+        ["input", "output"].map(|kind| counter!("refrain_served_tokens_total", "type" => kind))
+    });
+    let [read, written] = &*KNOWN;
+    read.increment(input);
+    written.increment(output);
 }
 
 /// A request shared another one's upstream call.
@@ -181,10 +229,10 @@ mod tests {
     #[test]
     fn provider_tokens_and_served_tokens_are_kept_apart() {
         let handle = install();
-        provider_tokens(9, 4);
+        provider_tokens("reported", 9, 4);
         served_tokens(2, 1);
         let text = handle.render();
-        assert!(text.contains("refrain_provider_tokens_total{type=\"output\"} 4"), "{text}");
+        assert!(text.contains("refrain_provider_tokens_total{type=\"output\",source=\"reported\"} 4"), "{text}");
         assert!(text.contains("refrain_served_tokens_total{type=\"input\"} 2"), "{text}");
     }
 

@@ -32,4 +32,8 @@ pub struct Prompt {
     pub temperature: Option<f64>,
     /// The answer must parse as JSON (`response_format` of a JSON type).
     pub json_mode: bool,
+    /// Bytes of text in all turns and in the tools: what an estimate of its tokens goes by.
+    pub text_bytes: usize,
+    /// How many choices the answer must have (`n`).
+    pub choices: u64,
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,8 @@ impl CacheId {
 
 impl Default for CacheId {
     fn default() -> Self {
-        Self(Arc::from(Self::DEFAULT))
+        static NAME: LazyLock<CacheId> = LazyLock::new(|| CacheId(Arc::from(CacheId::DEFAULT)));
+        NAME.clone()
     }
 }
 
@@ -288,7 +289,8 @@ impl From<Similarity> for f32 {
 
 impl fmt::Display for Similarity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.4}", self.0)
+        // An exact hit's, on the quickest way there is.
+        if *self == Self::ONE { f.write_str("1.0000") } else { write!(f, "{:.4}", self.0) }
     }
 }
 

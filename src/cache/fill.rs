@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::cache::Cache;
+use crate::dialect::assemble::Expected;
 use crate::embedding::Embedding;
 use crate::entry::{Answer, Entry, EntryKind};
 use crate::policy::{freshness, guard};
@@ -27,6 +28,7 @@ pub struct Keep {
     pub(super) max_answer_bytes: usize,
     pub(super) limits: Limits,
     pub(super) json_mode: bool,
+    pub(super) choices: u64,
     /// The entry's name, given when its request was looked up: of two answers to one request the later asked counts.
     pub(super) id: EntryId,
     /// The entry under the exact key when the lookup began.
@@ -63,9 +65,9 @@ impl Keep {
         self.max_answer_bytes
     }
 
-    /// Must the answer's text parse as JSON?
-    pub fn json_mode(&self) -> bool {
-        self.json_mode
+    /// What the answer must be like.
+    pub fn expected(&self) -> Expected {
+        Expected { max_answer_bytes: self.max_answer_bytes, json_mode: self.json_mode, choices: self.choices }
     }
 
     /// With the caller's wish for a lifetime, within what the policy allows.

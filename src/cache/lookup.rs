@@ -161,6 +161,7 @@ impl Cache {
             max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
             limits: crate::cache::fill::limits(policy),
             json_mode: prompt.json_mode,
+            choices: prompt.choices,
             id: EntryId::generate(),
             known,
         }

@@ -86,8 +86,8 @@ impl Cache {
     }
 
     /// Counts how a request of a known cache came out, by the outcome's label.
-    pub fn count(&self, cache: &str, outcome: &str) {
-        if cache.parse::<CacheId>().is_ok_and(|id| self.inner.policies.get(&id).is_some()) {
+    pub fn count(&self, cache: &CacheId, outcome: &str) {
+        if self.inner.policies.get(cache).is_some() {
             self.inner.tally.count(cache, outcome);
         }
     }

@@ -164,6 +164,7 @@ impl Cache {
             max_answer_bytes: usize::try_from(policy.max_answer_bytes).unwrap_or(usize::MAX),
             limits: limits(policy),
             json_mode: false,
+            choices: 1,
         };
         let body = Bytes::from(plain.response);
         let answer = Answer { dialect: Dialect::OpenAi, body, model: String::new(), usage: None };
@@ -203,7 +204,7 @@ impl Cache {
         Ok(self.inner.store.remove(vec![id]).await? > 0)
     }
 
-    /// Deletes the caller's entries that carry all of `attributes`; the count.
+    /// Deletes the caller's entries that carry all of `attributes`; the count of those that a search could have found.
     ///
     /// # Errors
     /// When the store fails.
@@ -214,10 +215,11 @@ impl Cache {
         policy: &CachePolicy,
         attributes: Attributes,
     ) -> Result<usize, KeepError> {
-        let mut deleted = 0;
+        let (mut deleted, now) = (0, self.inner.clock.now());
         for owner in Self::owners(cache, tenant, policy) {
             let scope = StoreScope { cache: cache.clone(), tenant: Some(owner), kind: None };
-            deleted += self.inner.store.remove_matching(scope, AttributeFilter::Contains(attributes.clone())).await?;
+            let filter = AttributeFilter::Contains(attributes.clone());
+            deleted += self.inner.store.remove_matching(scope, filter, now).await?;
         }
         Ok(deleted)
     }

@@ -1,7 +1,7 @@
 //! How requests of each cache came out since the start. Memory only; the metrics say the same to Prometheus.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -31,13 +31,13 @@ impl Outcomes {
 
 /// All caches.
 #[derive(Default)]
-pub(super) struct Tally(Mutex<BTreeMap<String, Outcomes>>);
+pub(super) struct Tally(Mutex<BTreeMap<CacheId, Outcomes>>);
 
 impl Tally {
     /// Counts a request; `outcome` is its label, and another word is no outcome.
-    pub(super) fn count(&self, cache: &str, outcome: &str) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = all.entry(cache.to_owned()).or_default();
+    pub(super) fn count(&self, cache: &CacheId, outcome: &str) {
+        let mut all = self.all();
+        let entry = all.entry(cache.clone()).or_default();
         match outcome {
             "hit" => entry.hits += 1,
             "stale" => entry.stale += 1,
@@ -48,6 +48,10 @@ impl Tally {
     }
 
     pub(super) fn of(&self, cache: &CacheId) -> Outcomes {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(cache.as_str()).copied().unwrap_or_default()
+        self.all().get(cache).copied().unwrap_or_default()
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<CacheId, Outcomes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,8 +16,8 @@ use crate::entry::{Answer, TokenUsage};
 mod keep;
 mod merge;
 
-pub use keep::{NotKept, complete, looks_like_event_stream};
-use keep::{count_usage, is_error, keep, names_error};
+pub use keep::{Expected, NotKept, complete, looks_like_event_stream, written_in};
+use keep::{count_usage, is_error, keep, names_error, written};
 use merge::{Choice, Collected};
 
 /// More choices than any provider gives; a stream with more is not an answer.
@@ -34,28 +34,28 @@ fn transport_limit(max_answer_bytes: usize) -> usize {
 pub struct Assembler {
     /// `None` once the stream cannot be decoded any further.
     decoder: Option<SseDecoder>,
-    max_answer_bytes: usize,
-    json_mode: bool,
+    expected: Expected,
     failed: Option<NotKept>,
     done: bool,
     /// `id`, `created`, `model` and what else stands beside the choices.
     head: Collected,
     usage: Option<Value<'static>>,
     choices: BTreeMap<u64, Choice>,
+    written: usize,
 }
 
 impl Assembler {
-    /// An assembler for an answer of at most `max_answer_bytes` in its stored form. In `json_mode` the text must be JSON.
-    pub fn new(max_answer_bytes: usize, json_mode: bool) -> Self {
+    /// An assembler for an answer that is kept if it is as expected.
+    pub fn new(expected: Expected) -> Self {
         Self {
-            decoder: Some(SseDecoder::new(transport_limit(max_answer_bytes))),
-            max_answer_bytes,
-            json_mode,
+            decoder: Some(SseDecoder::new(transport_limit(expected.max_answer_bytes))),
+            expected,
             failed: None,
             done: false,
             head: Collected::default(),
             usage: None,
             choices: BTreeMap::new(),
+            written: 0,
         }
     }
 
@@ -70,6 +70,11 @@ impl Assembler {
     /// The tokens that the provider counted, as far as it said so.
     pub fn usage(&self) -> Option<TokenUsage> {
         self.usage.as_ref().and_then(count_usage)
+    }
+
+    /// Bytes of what the model has written so far, kept or not.
+    pub fn written(&self) -> usize {
+        self.written
     }
 
     /// Has `[DONE]` come? Known even when the answer is not kept, unless the stream could not be decoded.
@@ -89,8 +94,8 @@ impl Assembler {
         if !self.done && !clean_end {
             return Err(NotKept::Incomplete);
         }
-        let (limit, json_mode) = (self.max_answer_bytes, self.json_mode);
-        keep(self.completion(), limit, json_mode)
+        let expected = self.expected;
+        keep(self.completion(), expected)
     }
 
     fn events(&mut self, events: Result<Vec<SseEvent>, SseError>) {
@@ -138,6 +143,7 @@ impl Assembler {
         }
         self.note_usage(chunk.take("usage"));
         let choices = chunk.take("choices");
+        self.written += choices.as_ref().map_or(0, |choices| written(choices, "delta"));
         if self.failed.is_some() {
             return Ok(());
         }
@@ -150,7 +156,7 @@ impl Assembler {
             Some(_) => return Err(NotKept::Unreadable),
         }
         let held = self.head.weight() + self.choices.values().map(Choice::weight).sum::<usize>();
-        if held > self.max_answer_bytes { Err(NotKept::TooLarge) } else { Ok(()) }
+        if held > self.expected.max_answer_bytes { Err(NotKept::TooLarge) } else { Ok(()) }
     }
 
     fn choice(&mut self, choice: Value<'_>) -> Result<(), NotKept> {

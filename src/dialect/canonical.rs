@@ -37,18 +37,19 @@ pub struct Printed {
 ///
 /// `cut` names values inside `value` by identity, in the order in which they are printed, none inside another.
 pub fn print(value: &Value<'_>, cut: &[&Value<'_>]) -> Printed {
-    let mut printer = Printer { out: vec![VERSION], cut, ranges: Vec::with_capacity(cut.len()) };
+    let mut out = Vec::with_capacity(1 + value.weight());
+    out.push(VERSION);
+    let mut printer = Printer { out, cut, ranges: Vec::with_capacity(cut.len()) };
     printer.value(value);
     let shape = shape(&printer.out, &printer.ranges);
     Printed { canonical: printer.out.into(), shape: shape.into() }
 }
 
-/// Are two number texts the same number?
-pub fn same_number(left: &str, right: &str) -> bool {
-    let (mut first, mut second) = (Vec::new(), Vec::new());
-    print_number(left, &mut first);
-    print_number(right, &mut second);
-    first == second
+/// The whole number that a number text means, however it is spelled.
+pub fn whole_number(text: &str) -> Option<u64> {
+    let mut printed = Vec::new();
+    print_number(text, &mut printed);
+    std::str::from_utf8(&printed).ok()?.parse().ok()
 }
 
 fn shape(canonical: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
@@ -150,6 +151,25 @@ mod tests {
     use crate::dialect::json;
     use proptest::prelude::*;
     use serde_json::Value as Json;
+
+    fn same_number(left: &str, right: &str) -> bool {
+        let [left, right] = [left, right].map(|text| {
+            let mut printed = Vec::new();
+            print_number(text, &mut printed);
+            printed
+        });
+        left == right
+    }
+
+    #[test]
+    fn a_whole_number_is_one_in_every_spelling() {
+        for text in ["3", "3.0", "0.3e1", "30e-1"] {
+            assert_eq!(whole_number(text), Some(3), "{text}");
+        }
+        for text in ["3.5", "-3", "1e30", "1e-400"] {
+            assert_eq!(whole_number(text), None, "{text}");
+        }
+    }
 
     fn canonical(text: &str) -> String {
         let printed = print(&json::read(text.as_bytes()).unwrap(), &[]);

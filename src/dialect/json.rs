@@ -233,18 +233,23 @@ impl<'a> FromIterator<(Cow<'a, str>, Value<'a>)> for Object<'a> {
 /// Prints a JSON string with the fewest escapes: quote, backslash and control characters, one spelling for each.
 pub fn print_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut copied = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[copied..at]);
-        copied = at + 1;
-        print_escape(byte, out);
+    let mut rest = text.as_bytes();
+    while let Some(at) = first_special(rest) {
+        out.extend_from_slice(&rest[..at]);
+        print_escape(rest[at], out);
+        rest = &rest[at + 1..];
     }
-    out.extend_from_slice(&bytes[copied..]);
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Where the first quote, backslash or control character is. Whole blocks are asked first: a few wide comparisons each.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 16;
+    let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    let plain = |block: &&[u8]| !block.iter().fold(false, |found, &byte| found | special(byte));
+    let start = bytes.chunks_exact(BLOCK).take_while(plain).count() * BLOCK;
+    bytes[start..].iter().position(|&byte| special(byte)).map(|at| start + at)
 }
 
 fn print_escape(byte: u8, out: &mut Vec<u8>) {

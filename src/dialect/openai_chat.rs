@@ -63,6 +63,8 @@ pub fn parse(body: &[u8]) -> Result<Prompt, Unreadable> {
         include_usage,
         temperature: members.get("temperature").and_then(Value::as_f64),
         json_mode: format_type(members).is_some_and(|kind| kind.starts_with("json")),
+        choices: choices(members),
+        text_bytes: text_bytes(members, messages),
     })
 }
 
@@ -143,7 +145,8 @@ fn is_bare_text(part: &Value<'_>) -> bool {
 
 fn normal(text: &str) -> String {
     let text = text.trim();
-    if is_nfc_quick(text.chars()) == IsNormalized::Yes { text.to_owned() } else { text.nfc().collect() }
+    let is_normal = text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes;
+    if is_normal { text.to_owned() } else { text.nfc().collect() }
 }
 
 /// The first reason, in a fixed order, why this request may not be answered by meaning.
@@ -152,7 +155,7 @@ fn bypass(request: &Object<'_>, messages: &[Value<'_>], text: &str) -> Option<By
     let reasons = [
         (offers_tools(request) || is_inside_tool_call(messages), BypassReason::Tools),
         (has_other_media(request, messages), BypassReason::NonText),
-        (request.present("n").is_some_and(|n| !is_one(n)), BypassReason::ManyChoices),
+        (choices(request) != 1, BypassReason::ManyChoices),
         (asks_for_logprobs(request), BypassReason::LogProbs),
         (!from_user, BypassReason::NoUserTurn),
         (text.is_empty(), BypassReason::EmptyText),
@@ -205,8 +208,22 @@ fn is_text(content: &Value<'_>) -> bool {
     }
 }
 
-fn is_one(n: &Value<'_>) -> bool {
-    matches!(n, Value::Number(text) if canonical::same_number(text, "1"))
+fn text_bytes(request: &Object<'_>, messages: &[Value<'_>]) -> usize {
+    let text = |value: &Value<'_>| value.as_str().map_or(0, str::len);
+    let said = messages.iter().filter_map(content).map(|content| match content {
+        Value::Array(parts) => parts.iter().filter_map(part_text).map(text).sum(),
+        content => text(content),
+    });
+    said.sum::<usize>() + request.present("tools").map_or(0, Value::weight)
+}
+
+/// How many choices `n` asks for; 0, which no answer has, when it is not a count.
+fn choices(request: &Object<'_>) -> u64 {
+    match request.present("n") {
+        None => 1,
+        Some(Value::Number(text)) => canonical::whole_number(text).unwrap_or(0),
+        Some(_) => 0,
+    }
 }
 
 fn asks_for_logprobs(request: &Object<'_>) -> bool {

@@ -133,7 +133,7 @@ impl<'a> Caller<'a> {
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         });
         let body = body.to_string();
-        let whole = assemble::complete(body.as_bytes(), Some("application/json"), keep.max_answer_bytes(), false);
+        let whole = assemble::complete(body.as_bytes(), Some("application/json"), keep.expected());
         let whole = whole.map_err(|why| format!("the answer {answer:?} may not be kept: {}", why.as_str()))?;
         self.cache.commit(keep, whole).await.map_err(|error| error.to_string())
     }

@@ -1,24 +1,27 @@
 //! One line a request, written when its body has ended; and the request's metrics. Never any prompt text.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use tower_service::Service;
 
 use crate::http::state::App;
 use crate::metrics;
+use crate::types::{CacheId, LookupId};
 
-/// What a handler knows of a request's fate; handlers leave it in the response's extensions.
+/// What a handler knows of a request's fate; it is left in the response's extensions, which takes `Clone`.
 #[derive(Clone, Debug, Default)]
 pub struct Fate {
     /// The cache that was asked.
-    pub cache: String,
+    pub cache: Option<CacheId>,
     /// The requested model.
     pub model: String,
     /// `hit`, `stale`, `miss`, `bypass`.
@@ -30,27 +33,54 @@ pub struct Fate {
     /// The best cosine, when one was scored.
     pub similarity: Option<f32>,
     /// The decision's name.
-    pub lookup_id: String,
+    pub lookup_id: Option<LookupId>,
     /// The upstream that was asked, if one was.
     pub upstream: String,
     /// The request joined another's fill.
     pub collapsed: bool,
 }
 
-/// The layer.
-pub async fn record(State(app): State<App>, request: Request, next: Next) -> Response {
+/// The outermost layer. A service by itself: one of axum's own would be boxed and cloned for every request.
+#[derive(Clone)]
+pub struct Recorded {
+    app: App,
+    routes: Router,
+}
+
+impl Recorded {
+    /// Records every request to `routes`.
+    pub fn new(app: App, routes: Router) -> Self {
+        Self { app, routes }
+    }
+}
+
+impl Service<Request> for Recorded {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        Box::pin(record(self.clone(), request))
+    }
+}
+
+async fn record(Recorded { app, mut routes }: Recorded, request: Request) -> Result<Response, Infallible> {
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let response = next.run(request).await;
-    let fate = response.extensions().get::<Fate>().cloned().unwrap_or_default();
-    if !fate.outcome.is_empty() && !fate.cache.is_empty() {
-        app.cache.count(&fate.cache, fate.outcome);
+    let mut response = routes.call(request).await?;
+    let fate = response.extensions_mut().remove::<Fate>().unwrap_or_default();
+    if let Some(cache) = &fate.cache {
+        app.cache.count(cache, fate.outcome);
     }
     let line = Line { method, path, status: response.status().as_u16(), started, head: started.elapsed(), fate };
     let length = response.headers().get(http::header::CONTENT_LENGTH);
     let promised = length.and_then(|value| value.to_str().ok()?.parse().ok());
-    response.map(|body| Body::new(Logged { body, line: Some(line), bytes: 0, promised, ended: false }))
+    Ok(response.map(|body| Body::new(Logged { body, line: Some(line), bytes: 0, promised, ended: false })))
 }
 
 struct Line {
@@ -66,7 +96,14 @@ impl Line {
     fn write(&self, bytes: u64, complete: bool) {
         let (fate, total) = (&self.fate, self.started.elapsed());
         if !fate.outcome.is_empty() {
-            metrics::request(&fate.cache, route(&self.path), fate.outcome, fate.tier, fate.reason, total);
+            let request = metrics::Request {
+                cache: fate.cache.clone(),
+                route: route(&self.path),
+                outcome: fate.outcome,
+                tier: fate.tier,
+                reason: fate.reason,
+            };
+            metrics::request(request, total);
         }
         if is_probe(&self.path) {
             return;
@@ -75,7 +112,7 @@ impl Line {
             method = %self.method,
             path = %self.path,
             status = self.status,
-            cache = %fate.cache,
+            cache = fate.cache.as_ref().map_or("", CacheId::as_str),
             model = %fate.model,
             outcome = fate.outcome,
             tier = fate.tier,
@@ -83,7 +120,7 @@ impl Line {
             similarity = fate.similarity,
             upstream = %fate.upstream,
             collapsed = fate.collapsed,
-            lookup_id = %fate.lookup_id,
+            lookup_id = fate.lookup_id.map(tracing::field::display),
             first_byte_ms = millis(self.head),
             total_ms = millis(total),
             bytes,

@@ -4,10 +4,14 @@
 //! `Origin` or a `Host` that is not this machine (DNS rebinding) is turned away. With keys, every route but the
 //! health checks wants one; it is compared in constant time by its hash.
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, Method, header};
+use std::task::{Context, Poll};
+
+use axum::extract::Request;
+use axum::response::Response;
+use futures_util::future::{Either, Ready, ready};
+use http::{HeaderMap, HeaderName, Method, header};
+use tower_layer::Layer;
+use tower_service::Service;
 
 use crate::error::Error;
 use crate::http::render::{Style, render};
@@ -52,11 +56,39 @@ impl Access {
     }
 }
 
-/// The layer that turns away who may not come in.
-pub async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    match app.access.admit(request.method(), request.headers(), request.uri().host()) {
-        Ok(()) => next.run(request).await,
-        Err(error) => render(&error, Style::of_path(request.uri().path())).into_response(),
+/// The layer that turns away who may not come in. One of axum's own would be boxed and cloned for every request.
+#[derive(Clone)]
+pub struct Check(pub App);
+
+impl<S> Layer<S> for Check {
+    type Service = Checked<S>;
+
+    fn layer(&self, inner: S) -> Checked<S> {
+        Checked { app: self.0.clone(), inner }
+    }
+}
+
+/// What is behind [`Check`].
+#[derive(Clone)]
+pub struct Checked<S> {
+    app: App,
+    inner: S,
+}
+
+impl<S: Service<Request, Response = Response>> Service<Request> for Checked<S> {
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Either<Ready<Result<Response, S::Error>>, S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        match self.app.access.admit(request.method(), request.headers(), request.uri().host()) {
+            Ok(()) => Either::Right(self.inner.call(request)),
+            Err(error) => Either::Left(ready(Ok(render(&error, Style::of_path(request.uri().path()))))),
+        }
     }
 }
 
@@ -74,9 +106,8 @@ fn local_only(method: &Method, headers: &HeaderMap, uri_host: Option<&str>) -> R
             return Err(Error::Forbidden(message.into()));
         }
     }
-    let simple = |kind: &str| {
-        ["text/plain", "application/x-www-form-urlencoded"].iter().any(|s| kind.to_ascii_lowercase().starts_with(s))
-    };
+    let starts = |kind: &str, with: &str| kind.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let simple = |kind: &str| starts(kind, "text/plain") || starts(kind, "application/x-www-form-urlencoded");
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     if method != Method::GET && simple(kind) {
         let message = format!("content-type {kind:?} is not accepted; send application/json");
@@ -91,10 +122,9 @@ fn is_loopback(host: &str) -> bool {
         Some(rest) => rest.split(']').next().unwrap_or(""),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost"
-        || name.ends_with(".localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    let name = name.trim_end_matches('.');
+    name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || name.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case("localhost"))
 }
 
 /// The key in `Authorization: Bearer` or `x-api-key`.
@@ -120,8 +150,10 @@ impl App {
 
 /// Everything in a request that a provider may take for a credential.
 fn passed_through(headers: &HeaderMap) -> Vec<u8> {
-    let values = CREDENTIALS.iter().flat_map(|name| headers.get_all(*name)).map(http::HeaderValue::as_bytes);
-    values.map(|value| bearer(value).unwrap_or(value)).collect::<Vec<_>>().join(&0)
+    let place = |name: &HeaderName| CREDENTIALS.iter().position(|known| known == name);
+    let mut sent: Vec<_> = headers.iter().filter_map(|(name, value)| Some((place(name)?, value.as_bytes()))).collect();
+    sent.sort_by_key(|(place, _)| *place);
+    sent.into_iter().map(|(_, value)| bearer(value).unwrap_or(value)).collect::<Vec<_>>().join(&0)
 }
 
 /// The token of a `Bearer` value.

@@ -1,34 +1,82 @@
 //! Reading request bodies: whole, within the configured limit.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, header};
+use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Invalid};
+use crate::http::state::App;
 
-/// Reads a whole body of at most `limit` bytes.
+/// Work on so many bytes does not belong on an async thread.
+const BIG: usize = 256 << 10;
+
+/// How long the rest of a body that is refused is taken off the caller's hands.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Reads a whole body of at most `server.max_body_bytes`. One that announces more is refused before it comes.
 ///
 /// # Errors
 /// `TooLarge`, or `BadRequest` when the caller broke off.
-pub async fn read(body: Body, limit: u64) -> Result<Bytes, Error> {
-    let capped = usize::try_from(limit).unwrap_or(usize::MAX);
-    match Limited::new(body, capped).collect().await {
+pub async fn read(app: &App, headers: &HeaderMap, mut body: Body) -> Result<Bytes, Error> {
+    let limit = app.config.server.max_body_bytes;
+    if body.size_hint().lower() > limit {
+        // A caller that asked first sends nothing after a refusal.
+        if !headers.contains_key(header::EXPECT) {
+            linger(app, body);
+        }
+        return Err(Error::TooLarge(limit));
+    }
+    match Limited::new(&mut body, usize::try_from(limit).unwrap_or(usize::MAX)).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Error::TooLarge(limit)),
+        Err(error) if error.is::<LengthLimitError>() => {
+            linger(app, body);
+            Err(Error::TooLarge(limit))
+        }
         Err(error) => Err(Invalid::new("body", format!("could not be read: {error}"), "a complete body").into()),
     }
 }
 
-/// Reads a JSON body of one of Refrain's own routes.
+/// Reads on for a while and throws it away (RFC 9112, 9.6): a caller that is still sending when the connection closes
+/// gets a reset, and may never see the answer.
+fn linger(app: &App, mut body: Body) {
+    let closing = app.tasks.closing();
+    app.tasks.spawn("linger", async move {
+        let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+        tokio::select! {
+            _ = tokio::time::timeout(LINGER, rest) => {}
+            () = closing.cancelled() => {}
+        }
+    });
+}
+
+/// Does `work`, which takes its time by `size` bytes: here when they are few, else off the async threads (I5).
 ///
 /// # Errors
-/// `UnsupportedMediaType`, or `BadRequest` that says what is wrong with the JSON.
-pub async fn read_json<T: DeserializeOwned>(headers: &HeaderMap, body: Body, limit: u64) -> Result<T, Error> {
-    let bytes = read_json_bytes(headers, body, limit).await?;
-    parse(&bytes)
+/// When the work panicked off the async threads.
+pub async fn by_size<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    if size < BIG {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// Reads the JSON body of one of Refrain's own routes, and what `understand` makes of it: [`parse`] and the checks.
+///
+/// # Errors
+/// As [`read_json_bytes`], and what `understand` says.
+pub async fn read_json<T: Send + 'static>(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    understand: impl FnOnce(&Bytes) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let bytes = read_json_bytes(app, headers, body).await?;
+    by_size(bytes.len(), move || understand(&bytes)).await?
 }
 
 /// Parses the JSON body of one of Refrain's own routes.
@@ -46,11 +94,11 @@ pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     Ok(parsed)
 }
 
-/// The same, unparsed.
+/// Reads the JSON body of one of Refrain's own routes, unparsed.
 ///
 /// # Errors
-/// As [`read_json`].
-pub async fn read_json_bytes(headers: &HeaderMap, body: Body, limit: u64) -> Result<Bytes, Error> {
+/// `UnsupportedMediaType`, and as [`read`].
+pub async fn read_json_bytes(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
     let kind = headers.get(header::CONTENT_TYPE).map_or("application/json", |value| value.to_str().unwrap_or(""));
     let essence = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if essence != "application/json" && !essence.ends_with("+json") {
@@ -58,5 +106,5 @@ pub async fn read_json_bytes(headers: &HeaderMap, body: Body, limit: u64) -> Res
             "content-type {kind:?} is not accepted; send application/json"
         )));
     }
-    read(body, limit).await
+    read(app, headers, body).await
 }

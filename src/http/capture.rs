@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, header};
 
-use crate::dialect::assemble::{self, Assembler, NotKept};
+use crate::dialect::assemble::{self, Assembler, Expected, NotKept};
 use crate::entry::{Answer, TokenUsage};
 use crate::http::decode::Decoder;
 
@@ -12,8 +12,19 @@ pub struct Capture {
     decoder: Decoder,
     broken: Option<NotKept>,
     form: Form,
-    limit: usize,
-    json_mode: bool,
+    expected: Expected,
+    /// Bytes that passed and were not looked into.
+    unread: usize,
+}
+
+/// What came of a capture.
+pub struct Captured {
+    /// The answer, if it proved complete.
+    pub answer: Result<Answer, NotKept>,
+    /// The tokens that the provider counted, in any case.
+    pub usage: Option<TokenUsage>,
+    /// Bytes of what the model wrote, as far as that can be told.
+    pub written: usize,
 }
 
 enum Form {
@@ -22,11 +33,11 @@ enum Form {
 }
 
 impl Capture {
-    /// For an answer with these headers. `limit` is in bytes of the stored form.
-    pub fn new(headers: &HeaderMap, limit: usize, json_mode: bool) -> Self {
+    /// For an answer with these headers.
+    pub fn new(headers: &HeaderMap, expected: Expected) -> Self {
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let form = if assemble::looks_like_event_stream(content_type.as_deref()) {
-            Form::Events(Box::new(Assembler::new(limit, json_mode)))
+            Form::Events(Box::new(Assembler::new(expected)))
         } else {
             Form::Whole { body: Vec::new(), content_type }
         };
@@ -34,7 +45,7 @@ impl Capture {
             Some(decoder) => (decoder, None),
             None => (Decoder::Identity, Some(NotKept::Unreadable)),
         };
-        Self { decoder, broken, form, limit, json_mode }
+        Self { decoder, broken, form, expected, unread: 0 }
     }
 
     /// An event stream, sent as it is: an error event may be added to it.
@@ -45,11 +56,14 @@ impl Capture {
     /// Takes a piece as upstream sent it.
     pub fn push(&mut self, piece: &Bytes) {
         if self.broken.is_some() {
+            self.unread += piece.len();
             return;
         }
-        match self.decoder.push(piece) {
-            Ok(decoded) => self.take(&decoded),
-            Err(_) => self.broken = Some(NotKept::Unreadable),
+        if let Ok(decoded) = self.decoder.push(piece) {
+            self.take(&decoded);
+        } else {
+            self.unread += piece.len();
+            self.broken = Some(NotKept::Unreadable);
         }
     }
 
@@ -57,7 +71,10 @@ impl Capture {
         match &mut self.form {
             Form::Events(assembler) => assembler.push(decoded),
             // Room for the envelope around the answer; the answer itself is measured in its stored form.
-            Form::Whole { body, .. } if body.len() + decoded.len() > self.limit.saturating_add(65_536) => {
+            Form::Whole { body, .. }
+                if body.len() + decoded.len() > self.expected.max_answer_bytes.saturating_add(65_536) =>
+            {
+                self.unread += body.len() + decoded.len();
                 *body = Vec::new();
                 self.broken = Some(NotKept::TooLarge);
             }
@@ -70,30 +87,29 @@ impl Capture {
         matches!(&self.form, Form::Events(assembler) if assembler.done())
     }
 
-    /// The answer, if it proved complete, and the tokens that the provider counted in any case.
-    pub fn finish(mut self, clean_end: bool) -> (Result<Answer, NotKept>, Option<TokenUsage>) {
+    /// Ends the capture. `clean_end`: the body ended as its transport promised.
+    pub fn finish(mut self, clean_end: bool) -> Captured {
         let decoder = std::mem::replace(&mut self.decoder, Decoder::Identity);
         match decoder.finish() {
             Ok(rest) => self.take(&rest),
             Err(_) => self.broken = self.broken.or(Some(NotKept::Incomplete)),
         }
-        let broken = self.broken;
-        let (answer, usage) = match self.form {
+        let (answer, usage, written) = match self.form {
             Form::Events(assembler) => {
-                let usage = assembler.usage();
-                (assembler.finish(clean_end), usage)
+                let (usage, written) = (assembler.usage(), assembler.written());
+                (assembler.finish(clean_end), usage, written)
             }
             Form::Whole { body, content_type } => {
                 let usage = usage_of(&body);
                 let answer = if clean_end {
-                    assemble::complete(&body, content_type.as_deref(), self.limit, self.json_mode)
+                    assemble::complete(&body, content_type.as_deref(), self.expected)
                 } else {
                     Err(NotKept::Incomplete)
                 };
-                (answer, usage)
+                (answer, usage, assemble::written_in(&body).unwrap_or(body.len()))
             }
         };
-        (broken.map_or(answer, Err), usage)
+        Captured { answer: self.broken.map_or(answer, Err), usage, written: written + self.unread }
     }
 }
 

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use uuid::Uuid;
 
 use crate::cache::Hit;
@@ -17,7 +17,10 @@ use crate::types::Timestamp;
 
 /// A fresh OpenAI-style completion id.
 fn completion_id() -> String {
-    format!("chatcmpl-{}", Uuid::new_v4().simple())
+    let mut id = String::with_capacity(48);
+    id.push_str("chatcmpl-");
+    id.push_str(Uuid::new_v4().simple().encode_lower(&mut Uuid::encode_buffer()));
+    id
 }
 
 /// The answer of a hit as JSON, in OpenAI's chat dialect.
@@ -62,40 +65,59 @@ fn completion(hit: &Hit, requested_model: &str) -> Result<crate::entry::Answer, 
 /// # Errors
 /// When the stored form cannot be read: a fault of ours, on which the caller goes upstream (I6).
 pub fn respond(hit: &Hit, prompt: &Prompt, now: Timestamp) -> Result<Response, Error> {
-    let mut response = if prompt.stream {
+    let mut headers = HeaderMap::with_capacity(12);
+    let body = if prompt.stream {
+        event_stream_headers(&mut headers);
         let body = stream_body(hit, prompt, now)?;
-        let mut response = Response::new(Body::from_stream(stream::iter([Ok::<_, std::convert::Infallible>(body)])));
-        event_stream_headers(response.headers_mut());
-        response
+        Body::from_stream(stream::iter([Ok::<_, std::convert::Infallible>(body)]))
     } else {
-        let mut response = Response::new(Body::from(json_body(hit, &prompt.model, now)?));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
+        label(&mut headers, header::CONTENT_TYPE, "application/json");
+        Body::from(json_body(hit, &prompt.model, now)?)
     };
-    *response.status_mut() = StatusCode::OK;
-    let headers = response.headers_mut();
     let status =
         CacheStatus { hit: true, ttl: Some(hit.ttl), detail: Some(hit.tier.as_str()), ..CacheStatus::default() };
-    insert(headers, "cache-status", &status.render());
-    insert(headers, "x-refrain-outcome", hit.outcome.as_str());
-    insert(headers, "x-refrain-tier", hit.tier.as_str());
-    insert(headers, "x-refrain-similarity", &hit.similarity.to_string());
-    insert(headers, "x-refrain-entry-id", &hit.stored.entry.id.to_string());
-    insert(headers, "x-refrain-lookup-id", &hit.lookup_id.to_string());
+    insert(&mut headers, CACHE_STATUS, status.render());
+    label(&mut headers, OUTCOME, hit.outcome.as_str());
+    label(&mut headers, TIER, hit.tier.as_str());
+    insert(&mut headers, SIMILARITY, hit.similarity.to_string());
+    insert(&mut headers, ENTRY_ID, hit.stored.entry.id.to_string());
+    insert(&mut headers, LOOKUP_ID, hit.lookup_id.to_string());
     headers.insert(header::AGE, HeaderValue::from(hit.age.as_secs()));
+    let mut response = Response::new(body);
+    *response.headers_mut() = headers;
     Ok(response)
 }
 
 /// What an event stream needs so that no proxy on the way holds it back.
-pub fn event_stream_headers(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    insert(headers, "x-accel-buffering", "no");
+fn event_stream_headers(headers: &mut HeaderMap) {
+    label(headers, header::CONTENT_TYPE, "text/event-stream; charset=utf-8");
+    label(headers, header::CACHE_CONTROL, "no-cache");
+    label(headers, ACCEL_BUFFERING, "no");
 }
 
+/// `Cache-Status` (RFC 9211)
+pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+/// `hit`, `stale`, `miss` or `bypass`
+pub const OUTCOME: HeaderName = HeaderName::from_static("x-refrain-outcome");
+/// `exact` or `semantic`
+pub const TIER: HeaderName = HeaderName::from_static("x-refrain-tier");
+/// The best candidate's cosine.
+pub const SIMILARITY: HeaderName = HeaderName::from_static("x-refrain-similarity");
+/// The entry that answers.
+pub const ENTRY_ID: HeaderName = HeaderName::from_static("x-refrain-entry-id");
+/// The decision's name.
+pub const LOOKUP_ID: HeaderName = HeaderName::from_static("x-refrain-lookup-id");
+/// `no`: a proxy on the way must not hold events back.
+pub const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
 /// Sets a header whose value is made here and so is plain text.
-pub fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
+pub fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);
     }
+}
+
+/// Sets a header to one of our own words.
+pub fn label(headers: &mut HeaderMap, name: HeaderName, word: &'static str) {
+    headers.insert(name, HeaderValue::from_static(word));
 }

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ impl Place {
         let id: CacheId = cache.parse()?;
         let unknown = || Error::NotFound(format!("there is no cache {cache:?}"));
         let policy = app.cache.policies().get(&id).ok_or_else(unknown)?;
-        let tenant = app.tenant(headers, app.upstreams.for_dialect(Dialect::OpenAi));
+        let tenant = app.tenant(headers, app.upstreams.for_dialect(Dialect::OpenAi).map(Arc::as_ref));
         Ok(Self { id, policy, tenant })
     }
 }
@@ -77,14 +78,14 @@ pub async fn search(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
-    let asked: SearchBody = body::read_json(&headers, body, app.config.server.max_body_bytes).await?;
+    let asked = body::read_json(&app, &headers, body, read_search).await?;
     if asked.context.is_some() {
         let problem = "belongs to conversations/search";
         return Err(Invalid::new("context", problem, "no such field here").into());
     }
     let place = Place::of(&app, &cache, &headers)?;
-    let found = find(&app, &place, asked).await?;
-    Ok(answer(&cache, &found, json!({ "data": found.iter().map(entry).collect::<Vec<_>>() })))
+    let found = app.cache.plain_search(&place.id, place.tenant, &place.policy, &asked.query).await;
+    Ok(answer(place.id, found, None).await?)
 }
 
 /// `POST /v1/caches/{cache}/conversations/search`
@@ -97,17 +98,24 @@ pub async fn search_conversation(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
-    let mut asked: SearchBody = body::read_json(&headers, body, app.config.server.max_body_bytes).await?;
+    let asked = body::read_json(&app, &headers, body, read_search).await?;
     let place = Place::of(&app, &cache, &headers)?;
-    let context = asked.context.take().unwrap_or_default();
-    let prompt = asked.prompt.clone();
-    let found = find(&app, &place, asked).await?;
+    let found = app.cache.plain_search(&place.id, place.tenant, &place.policy, &asked.query).await;
+    let context = asked.context.unwrap_or_default();
     let found = if context.iter().all(|turn| turn.trim().is_empty()) { found } else { Vec::new() };
-    let data: Vec<Value> = found.iter().map(entry).collect();
-    Ok(answer(&cache, &found, json!({ "actualPrompt": prompt, "data": data })))
+    Ok(answer(place.id, found, Some(asked.prompt)).await?)
 }
 
-async fn find(app: &App, place: &Place, asked: SearchBody) -> Result<Vec<PlainFound>, Error> {
+/// A search, read and checked.
+struct Search {
+    /// The prompt as it was sent.
+    prompt: String,
+    context: Option<Vec<String>>,
+    query: PlainQuery,
+}
+
+fn read_search(bytes: &Bytes) -> Result<Search, Error> {
+    let asked: SearchBody = body::parse(bytes)?;
     let query = PlainQuery {
         prompt: text("prompt", &asked.prompt)?,
         attributes: Attributes::try_from(asked.attributes.unwrap_or_default())?,
@@ -115,18 +123,26 @@ async fn find(app: &App, place: &Place, asked: SearchBody) -> Result<Vec<PlainFo
         strategies: strategies(asked.search_strategies)?,
         wanted: wanted(asked.max_results)?,
     };
-    Ok(app.cache.plain_search(&place.id, place.tenant, &place.policy, &query).await)
+    Ok(Search { prompt: asked.prompt, context: asked.context, query })
 }
 
-fn answer(cache: &str, found: &[PlainFound], body: Value) -> Response {
+async fn answer(cache: CacheId, found: Vec<PlainFound>, actual_prompt: Option<String>) -> Result<Response, Error> {
     let outcome = if found.is_empty() { Outcome::Miss } else { Outcome::Hit };
     let tier = found.first().map_or("", |hit| hit.tier.as_str());
     let reason = if found.is_empty() { "no-match" } else { tier };
     let similarity = found.first().map(|hit| hit.similarity.get());
-    let fate = Fate { cache: cache.to_owned(), outcome: outcome.as_str(), tier, reason, similarity, ..Fate::default() };
-    let mut response = Json(body).into_response();
+    let fate = Fate { cache: Some(cache), outcome: outcome.as_str(), tier, reason, similarity, ..Fate::default() };
+    let size = found.iter().map(|hit| hit.stored.entry.answer.body.len()).sum();
+    let print = move || {
+        let data: Vec<Value> = found.iter().map(entry).collect();
+        match actual_prompt {
+            Some(prompt) => Json(json!({ "actualPrompt": prompt, "data": data })).into_response(),
+            None => Json(json!({ "data": data })).into_response(),
+        }
+    };
+    let mut response = body::by_size(size, print).await?;
     response.extensions_mut().insert(fate);
-    response
+    Ok(response)
 }
 
 fn entry(found: &PlainFound) -> Value {
@@ -148,19 +164,23 @@ pub async fn store(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
-    let told: StoreBody = body::read_json(&headers, body, app.config.server.max_body_bytes).await?;
+    let plain = body::read_json(&app, &headers, body, read_store).await?;
     let place = Place::of(&app, &cache, &headers)?;
+    let id = app.cache.plain_store(&place.id, place.tenant, &place.policy, plain).await.map_err(|e| kept_error(&e))?;
+    Ok((StatusCode::CREATED, Json(json!({ "entryId": id }))).into_response())
+}
+
+fn read_store(bytes: &Bytes) -> Result<PlainPrompt, Error> {
+    let told: StoreBody = body::parse(bytes)?;
     if told.response.trim().is_empty() {
         return Err(Invalid::new("response", "is empty", "a text").into());
     }
-    let plain = PlainPrompt {
+    Ok(PlainPrompt {
         prompt: text("prompt", &told.prompt)?,
         response: told.response,
         attributes: Attributes::try_from(told.attributes.unwrap_or_default())?,
         ttl: told.ttl_millis.map(ttl_millis).transpose()?,
-    };
-    let id = app.cache.plain_store(&place.id, place.tenant, &place.policy, plain).await.map_err(|e| kept_error(&e))?;
-    Ok((StatusCode::CREATED, Json(json!({ "entryId": id }))).into_response())
+    })
 }
 
 /// `DELETE /v1/caches/{cache}/entries/{entry}`
@@ -183,9 +203,8 @@ pub async fn delete_matching(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, LangCacheError> {
-    let asked: DeleteBody = body::read_json(&headers, body, app.config.server.max_body_bytes).await?;
+    let attributes = body::read_json(&app, &headers, body, read_attributes).await?;
     let place = Place::of(&app, &cache, &headers)?;
-    let attributes = Attributes::try_from(asked.attributes)?;
     if attributes.is_empty() {
         let accepted = "at least one attribute; POST .../flush deletes everything";
         return Err(Invalid::new("attributes", "is empty", accepted).into());
@@ -194,6 +213,11 @@ pub async fn delete_matching(
     let deleting = async move { engine.delete_by_attributes(&place.id, place.tenant, &place.policy, attributes).await };
     let deleted = whole(&app, deleting).await?;
     Ok(Json(json!({ "deletedEntriesCount": deleted.map_err(|error| kept_error(&error))? })))
+}
+
+fn read_attributes(bytes: &Bytes) -> Result<Attributes, Error> {
+    let asked: DeleteBody = body::parse(bytes)?;
+    Ok(Attributes::try_from(asked.attributes)?)
 }
 
 /// `POST /v1/caches/{cache}/flush`

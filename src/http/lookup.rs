@@ -10,12 +10,13 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode};
-use serde::Deserialize;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::cache::{Considered, Keep, KeepError, Lookup, Question};
+use crate::cache::{Considered, Forward, Hit, Keep, KeepError, Lookup, Question};
 use crate::dialect::assemble::{self, NotKept};
 use crate::dialect::openai_chat;
 use crate::error::{Error, Invalid};
@@ -29,7 +30,7 @@ use crate::policy::partition::Scope;
 use crate::prompt::Prompt;
 use crate::settings::{CachePolicy, MAX_SECONDS};
 use crate::store::StoreError;
-use crate::types::{Attributes, CacheId, Dialect, LookupId};
+use crate::types::{Attributes, CacheId, Dialect, EntryId, LookupId, Outcome, Similarity, Tier};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -56,6 +57,27 @@ struct StoreBody<'a> {
     lookup_id: Option<LookupId>,
 }
 
+/// A request that a gateway holds, and what it says about it.
+struct About {
+    prompt: Prompt,
+    attributes: Option<Attributes>,
+}
+
+impl About {
+    fn read(
+        request: &RawValue,
+        dialect: Option<Dialect>,
+        attributes: Option<BTreeMap<String, String>>,
+    ) -> Result<Self, Error> {
+        if dialect.is_some_and(|dialect| dialect != Dialect::OpenAi) {
+            return Err(Invalid::new("dialect", "is not supported by this version", "\"openai\"").into());
+        }
+        let prompt = openai_chat::parse(request.get().as_bytes())
+            .map_err(|why| Invalid::new("request", why.to_string(), "a chat completions request body"))?;
+        Ok(Self { prompt, attributes: attributes.map(Attributes::try_from).transpose()? })
+    }
+}
+
 /// What both routes find out first.
 struct Asked {
     policy: Arc<CachePolicy>,
@@ -71,15 +93,22 @@ pub async fn lookup(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
-    let asked: LookupBody<'_> = body::parse(&bytes)?;
-    threshold(asked.similarity_threshold)?;
-    let mut found = understand(&app, &cache, &headers, asked.request, asked.dialect, asked.attributes)?;
-    found.directives.threshold = tightest(found.directives.threshold, asked.similarity_threshold);
-    let question =
-        Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: asked.explain };
-    let decided = app.cache.lookup(question, &found.policy).await;
-    answer(&app, &cache, &found.prompt, &decided, asked.explain).map_err(Problem)
+    let (about, wish, explain) = body::read_json(&app, &headers, body, |bytes| {
+        let asked: LookupBody<'_> = body::parse(bytes)?;
+        threshold(asked.similarity_threshold)?;
+        let about = About::read(asked.request, asked.dialect, asked.attributes)?;
+        Ok((about, asked.similarity_threshold, asked.explain))
+    })
+    .await?;
+    let mut found = understand(&app, &cache, &headers, about)?;
+    found.directives.threshold = tightest(found.directives.threshold, wish);
+    let id = found.scope.cache.clone();
+    let question = Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain };
+    let fate = Fate { cache: Some(id), model: found.prompt.model.clone(), ..Fate::default() };
+    match app.cache.lookup(question, &found.policy).await {
+        Lookup::Hit(hit) => Ok(hit_told(&app, hit, explain, fate).await?),
+        Lookup::Forward(forward) => Ok(forward_told(&forward, explain, fate)?),
+    }
 }
 
 fn tightest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
@@ -89,48 +118,82 @@ fn tightest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-fn answer(app: &App, cache: &str, prompt: &Prompt, decided: &Lookup, explain: bool) -> Result<Response, Error> {
-    let mut fate = Fate { cache: cache.to_owned(), model: prompt.model.clone(), ..Fate::default() };
-    let mut body = match decided {
-        Lookup::Hit(hit) => {
-            let now = app.cache.clock().now();
-            app.cache.store().touch(hit.stored.entry.id, now);
-            if let Some(usage) = hit.stored.entry.answer.usage {
-                metrics::served_tokens(usage.input, usage.output);
-            }
-            fate.outcome = hit.outcome.as_str();
-            fate.tier = hit.tier.as_str();
-            fate.reason = hit.tier.as_str();
-            let response: Value = serde_json::from_slice(&hit::json_body(hit, &prompt.model, now)?)
-                .map_err(|e| Error::Internal(format!("stored answer: {e}")))?;
-            json!({
-                "outcome": hit.outcome, "tier": hit.tier, "entryId": hit.stored.entry.id,
-                "similarity": hit.similarity, "age": hit.age.as_secs(), "ttl": hit.ttl,
-                "response": response, "lookupId": hit.lookup_id,
-            })
-        }
-        Lookup::Forward(forward) => {
-            fate.outcome = forward.outcome.as_str();
-            fate.reason = forward.reason;
-            let mut body = json!({
-                "outcome": forward.outcome, "lookupId": forward.lookup_id, "reason": forward.reason,
-            });
-            if let Some(best) = forward.best {
-                body["similarity"] = json!(best);
-            }
-            body
-        }
-    };
-    if explain {
-        let considered = match decided {
-            Lookup::Hit(hit) => &hit.considered,
-            Lookup::Forward(forward) => &forward.considered,
-        };
-        body["candidates"] = considered.iter().map(candidate).collect();
+/// A decision as `lookup` tells it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Decision<'a> {
+    outcome: Outcome,
+    #[serde(flatten)]
+    answer: Option<FoundAnswer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<Similarity>,
+    lookup_id: LookupId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<Vec<Value>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundAnswer<'a> {
+    tier: Tier,
+    entry_id: EntryId,
+    age: u64,
+    ttl: i64,
+    response: &'a RawValue,
+}
+
+impl Decision<'_> {
+    fn print(&self) -> Result<Bytes, Error> {
+        serde_json::to_vec(self).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
     }
-    let mut response = Json(body).into_response();
+}
+
+async fn hit_told(app: &App, hit: Box<Hit>, explain: bool, fate: Fate) -> Result<Response, Error> {
+    let now = app.cache.clock().now();
+    app.cache.store().touch(hit.stored.entry.id, now);
+    if let Some(usage) = hit.stored.entry.answer.usage {
+        metrics::served_tokens(usage.input, usage.output);
+    }
+    let label = hit.tier.as_str();
+    let fate = Fate { outcome: hit.outcome.as_str(), tier: label, reason: label, ..fate };
+    let (model, size) = (fate.model.clone(), hit.stored.entry.answer.body.len());
+    let print = move || {
+        let answer = hit::json_body(&hit, &model, now)?;
+        let response = serde_json::from_slice(&answer).map_err(|e| Error::Internal(format!("stored answer: {e}")))?;
+        let (tier, entry_id, ttl) = (hit.tier, hit.stored.entry.id, hit.ttl);
+        let decision = Decision {
+            outcome: hit.outcome,
+            answer: Some(FoundAnswer { tier, entry_id, age: hit.age.as_secs(), ttl, response }),
+            similarity: Some(hit.similarity),
+            lookup_id: hit.lookup_id,
+            reason: None,
+            candidates: explain.then(|| hit.considered.iter().map(candidate).collect()),
+        };
+        decision.print()
+    };
+    Ok(told(body::by_size(size, print).await??, fate))
+}
+
+fn forward_told(forward: &Forward, explain: bool, fate: Fate) -> Result<Response, Error> {
+    let fate = Fate { outcome: forward.outcome.as_str(), reason: forward.reason, ..fate };
+    let decision = Decision {
+        outcome: forward.outcome,
+        answer: None,
+        similarity: forward.best,
+        lookup_id: forward.lookup_id,
+        reason: Some(forward.reason),
+        candidates: explain.then(|| forward.considered.iter().map(candidate).collect()),
+    };
+    Ok(told(decision.print()?, fate))
+}
+
+fn told(body: Bytes, fate: Fate) -> Response {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.extensions_mut().insert(fate);
-    Ok(response)
+    response
 }
 
 fn candidate(considered: &Considered) -> Value {
@@ -158,14 +221,12 @@ pub async fn store(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
-    let told: StoreBody<'_> = body::parse(&bytes)?;
-    let lifetime = told.ttl_millis.map(ttl_millis).transpose()?;
-    let mut found = understand(&app, &cache, &headers, told.request, told.dialect, told.attributes)?;
+    let told = body::read_json(&app, &headers, body, Told::read).await?;
+    let mut found = understand(&app, &cache, &headers, told.about)?;
     // A store is a fill whose answer is here already: planned like one, by the same code.
     found.directives.no_cache = true;
     // Planned for the wish, even where the policy's own ttl is 0; the exact lifetime follows.
-    found.directives.ttl = lifetime.map(|wish| wish.as_secs().max(1));
+    found.directives.ttl = told.lifetime.map(|wish| wish.as_secs().max(1));
     let question =
         Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: false };
     let keep = match app.cache.lookup(question, &found.policy).await {
@@ -174,17 +235,40 @@ pub async fn store(
         Lookup::Hit(_) => Err("no-cache"),
     };
     let keep = keep.map_err(|reason| unprocessable("request", format!("may not be kept: {reason}")))?;
-    let keep = match lifetime {
+    let keep = match told.lifetime {
         Some(wish) => keep.lasting(wish, &found.policy),
         None => *keep,
     };
-    let id = commit(&app, keep, told.response.get().as_bytes()).await?;
+    let id = commit(&app, keep, told.response).await?;
     tracing::debug!(lookup_id = told.lookup_id.map(|id| id.to_string()), entry = %id, "stored over the lookup API");
     Ok((StatusCode::CREATED, Json(json!({"entryId": id}))).into_response())
 }
 
-async fn commit(app: &App, keep: Keep, response: &[u8]) -> Result<crate::types::EntryId, Problem> {
-    let answer = assemble::complete(response, Some("application/json"), keep.max_answer_bytes(), keep.json_mode());
+/// What a gateway wants to be kept.
+struct Told {
+    about: About,
+    /// A part of the request's body.
+    response: Bytes,
+    lifetime: Option<Duration>,
+    lookup_id: Option<LookupId>,
+}
+
+impl Told {
+    fn read(bytes: &Bytes) -> Result<Self, Error> {
+        let told: StoreBody<'_> = body::parse(bytes)?;
+        Ok(Self {
+            lifetime: told.ttl_millis.map(ttl_millis).transpose()?,
+            about: About::read(told.request, told.dialect, told.attributes)?,
+            response: bytes.slice_ref(told.response.get().as_bytes()),
+            lookup_id: told.lookup_id,
+        })
+    }
+}
+
+async fn commit(app: &App, keep: Keep, response: Bytes) -> Result<EntryId, Problem> {
+    let (size, expected) = (response.len(), keep.expected());
+    let judge = move || assemble::complete(&response, Some("application/json"), expected);
+    let answer = body::by_size(size, judge).await?;
     let answer =
         answer.map_err(|why: NotKept| unprocessable("response", format!("may not be kept: {}", why.as_str())))?;
     app.cache.commit(keep, answer).await.map_err(|error| Problem(kept_error(&error)))
@@ -235,35 +319,23 @@ pub fn ttl_millis(millis: i64) -> Result<Duration, Error> {
     })
 }
 
-fn understand(
-    app: &App,
-    cache: &str,
-    headers: &HeaderMap,
-    request: &RawValue,
-    dialect: Option<Dialect>,
-    attributes: Option<BTreeMap<String, String>>,
-) -> Result<Asked, Problem> {
-    if dialect.is_some_and(|dialect| dialect != Dialect::OpenAi) {
-        return Err(Invalid::new("dialect", "is not supported by this version", "\"openai\"").into());
-    }
+fn understand(app: &App, cache: &str, headers: &HeaderMap, about: About) -> Result<Asked, Problem> {
     let id: CacheId = cache.parse()?;
     let policy =
         app.cache.policies().get(&id).ok_or_else(|| Error::NotFound(format!("there is no cache {cache:?}")))?;
-    let prompt = openai_chat::parse(request.get().as_bytes())
-        .map_err(|why| Invalid::new("request", why.to_string(), "a chat completions request body"))?;
     let mut directives = Directives::parse(headers)?;
-    if let Some(attributes) = attributes {
-        directives.attributes = Attributes::try_from(attributes)?;
+    if let Some(attributes) = about.attributes {
+        directives.attributes = attributes;
     }
     let upstream = app.upstreams.for_dialect(Dialect::OpenAi);
     let scope = Scope {
-        tenant: app.tenant(headers, upstream),
+        tenant: app.tenant(headers, upstream.map(Arc::as_ref)),
         cache: id,
-        upstream: upstream.map(crate::upstream::Upstream::identity).unwrap_or_default(),
+        upstream: upstream.map(|upstream| Arc::clone(&upstream.identity)).unwrap_or_default(),
         dialect: Dialect::OpenAi,
         route: "chat/completions".into(),
         headers: Scope::semantic_headers(headers),
         attributes: directives.attributes.clone(),
     };
-    Ok(Asked { policy, prompt, scope, directives })
+    Ok(Asked { policy, prompt: about.prompt, scope, directives })
 }

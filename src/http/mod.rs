@@ -4,11 +4,14 @@
 
 mod access_log;
 mod auth;
+mod bill;
 mod body;
 mod capture;
 mod decode;
+mod head;
 mod hit;
 mod langcache;
+mod locate;
 mod lookup;
 mod operator;
 mod ops;
@@ -18,14 +21,14 @@ mod render;
 mod state;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
 use axum::routing::{any, delete, get, post};
 
+pub use access_log::Recorded;
 pub use auth::Access;
 pub use state::{App, AppParts};
 
 /// All routes and layers. Outermost first: access log, access rules, route.
-pub fn router(app: App) -> Router {
+pub fn service(app: App) -> Recorded {
     let lookup_api = Router::new()
         .route("/v1/caches/{cache}/entries/search", post(langcache::search))
         .route("/v1/caches/{cache}/entries", post(langcache::store).delete(langcache::delete_matching))
@@ -44,19 +47,22 @@ pub fn router(app: App) -> Router {
         .route("/v1/caches/{cache}/{*rest}", any(render::no_such_route))
         .route("/v1/config", get(operator::config))
         .route("/metrics", get(ops::metrics));
-    let provider_surface =
-        Router::new().route("/v1/{*path}", any(proxy::serve)).route("/caches/{cache}/v1/{*path}", any(proxy::serve));
+    let provider_surface = Router::new()
+        // The one that most requests ask for has no parameters to be taken apart.
+        .route("/v1/chat/completions", any(proxy::serve))
+        .route("/v1/{*path}", any(proxy::serve))
+        .route("/caches/{cache}/v1/{*path}", any(proxy::serve));
     let open = Router::new()
         .route("/livez", get(ops::livez))
         .route("/readyz", get(ops::readyz))
         .route("/", get(ops::status_page));
-    lookup_api
+    let routes = lookup_api
         .merge(operator_api)
         .method_not_allowed_fallback(render::wrong_method)
         .merge(provider_surface)
-        .layer(from_fn_with_state(app.clone(), auth::check))
+        .layer(auth::Check(app.clone()))
         .merge(open)
         .fallback(render::no_such_route)
-        .layer(from_fn_with_state(app.clone(), access_log::record))
-        .with_state(app)
+        .with_state(app.clone());
+    Recorded::new(app, routes)
 }

@@ -42,7 +42,7 @@ pub async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     let id: CacheId = cache.parse()?;
-    let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
+    let bytes = body::read_json_bytes(&app, &headers, body).await?;
     let policy = document::put(&bytes).map_err(Error::Unprocessable)?;
     let (cache, named) = (app.cache.clone(), id.clone());
     let change = async move { cache.change_policy::<PolicyError>(&named, |_| Ok(policy)).await };
@@ -60,7 +60,7 @@ pub async fn patch(
     body: Body,
 ) -> Result<Json<Value>, Problem> {
     let id: CacheId = cache.parse()?;
-    let bytes = body::read_json_bytes(&headers, body, app.config.server.max_body_bytes).await?;
+    let bytes = body::read_json_bytes(&app, &headers, body).await?;
     let change = move |current: Option<&CachePolicy>| match current {
         Some(current) => document::patch(current, &bytes).map_err(|invalid| Patched(Error::Unprocessable(invalid))),
         None => Err(Patched(unknown(&cache))),

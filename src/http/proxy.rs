@@ -14,10 +14,13 @@ use tokio::time::Instant;
 
 use crate::cache::{Forward, Head, Hit, Join, Lead, Lookup, Phase, Question, Shape, Subscription};
 use crate::dialect::openai_chat;
-use crate::error::{Error, Invalid};
+use crate::error::Error;
 use crate::http::access_log::Fate;
-use crate::http::hit::{self, insert};
-use crate::http::pump::{self, Errand, complete_status};
+use crate::http::bill::{Bill, Ordered};
+use crate::http::head::{is_event_stream, may_be_kept, remove_private};
+use crate::http::hit::{self, insert, label};
+use crate::http::locate::locate;
+use crate::http::pump::{self, Errand};
 use crate::http::render::{Style, render};
 use crate::http::state::App;
 use crate::http::{body, decode};
@@ -34,8 +37,8 @@ use crate::upstream::{Upstream, UpstreamError, forwarded};
 /// The one endpoint whose answers are kept.
 const CHAT: &str = "chat/completions";
 
-/// Bodies from this size are parsed off the async threads.
-const BIG_BODY: usize = 256 << 10;
+/// What Anthropic's callers send.
+static ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
 /// How often a request waits for another one's fill before it goes upstream by itself.
 const ROUNDS: usize = 3;
@@ -44,29 +47,11 @@ const ROUNDS: usize = 3;
 pub async fn serve(State(app): State<App>, request: Request) -> Response {
     let style = Style::of_path(request.uri().path());
     match Call::of(app, request).await {
-        Ok(call) if call.path == CHAT && call.method == Method::POST => call.chat().await,
+        Ok(call) if call.chat => call.answer_chat().await,
         Ok(call) => call.relay(Outcome::Bypass, BypassReason::Endpoint.as_str()).await,
         Err(error) => Err(error),
     }
     .unwrap_or_else(|error| refused(&error, style))
-}
-
-/// The cache that a URL names, and the path under the provider's base URL: as they were sent and decoded nowhere, so
-/// that `%2F` stays a character of a name. Nothing may climb out of the base URL.
-fn locate(path: &str) -> Result<(Option<&str>, &str), Error> {
-    let unknown = || Error::NotFound(format!("there is no route {path}"));
-    let (cache, rest) = match path.strip_prefix("/caches/") {
-        Some(rest) => rest.split_once('/').map(|(cache, rest)| (Some(cache), rest)).ok_or_else(unknown)?,
-        None => (None, path.strip_prefix('/').unwrap_or(path)),
-    };
-    let rest = rest.strip_prefix("v1/").ok_or_else(unknown)?;
-    // An SDK that adds `/v1` by itself, given a base URL that has it already.
-    let rest = rest.strip_prefix("v1/").unwrap_or(rest);
-    let climbs = |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
-    if rest.split(['/', '\\']).any(climbs) {
-        return Err(Invalid::new("path", "has a dot segment", "a path without `.` and `..`").into());
-    }
-    Ok((cache, rest))
 }
 
 /// An error of Refrain's own as an answer; a provider that could not be reached is counted as any miss.
@@ -79,9 +64,9 @@ fn refused(error: &Error, style: Style) -> Response {
         _ => ("", None, "refused"),
     };
     let status = CacheStatus { fwd, detail: Some(reason), ..CacheStatus::default() };
-    insert(response.headers_mut(), "cache-status", &status.render());
+    insert(response.headers_mut(), hit::CACHE_STATUS, status.render());
     if !outcome.is_empty() {
-        insert(response.headers_mut(), "x-refrain-outcome", outcome);
+        label(response.headers_mut(), hit::OUTCOME, outcome);
     }
     response.extensions_mut().insert(Fate { outcome, reason, ..Fate::default() });
     response
@@ -90,13 +75,15 @@ fn refused(error: &Error, style: Style) -> Response {
 /// A request of the provider surface with everything that was read from it.
 struct Call {
     app: App,
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
     policy: Arc<CachePolicy>,
     cache: CacheId,
     directives: Directives,
     method: Method,
-    path: String,
-    query: Option<String>,
+    /// The path under the provider's base URL, with its query string.
+    route: String,
+    /// Is it the endpoint whose answers are kept?
+    chat: bool,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -112,42 +99,29 @@ impl Call {
         };
         let unknown = || Error::NotFound(format!("there is no cache {:?}", cache.as_str()));
         let policy = app.cache.policies().get(&cache).ok_or_else(unknown)?;
-        let anthropic = parts.headers.contains_key("anthropic-version");
+        let anthropic = parts.headers.contains_key(&ANTHROPIC_VERSION);
         let upstream = app
             .upstreams
             .for_path(path, anthropic)
             .cloned()
             .ok_or_else(|| Error::NotFound(format!("no upstream is configured for /v1/{path}")))?;
-        let body = body::read(body, app.config.server.max_body_bytes).await?;
-        let query = parts.uri.query().map(str::to_owned);
-        Ok(Self {
-            app,
-            upstream,
-            policy,
-            cache,
-            directives,
-            method: parts.method,
-            path: path.to_owned(),
-            query,
-            headers: parts.headers,
-            body,
-        })
-    }
-
-    fn path_and_query(&self) -> String {
-        match &self.query {
-            Some(query) => format!("{}?{query}", self.path),
-            None => self.path.clone(),
-        }
+        let body = body::read(&app, &parts.headers, body).await?;
+        let route = match parts.uri.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        };
+        let chat = path == CHAT && parts.method == Method::POST;
+        let (method, headers) = (parts.method, parts.headers);
+        Ok(Self { app, upstream, policy, cache, directives, method, route, chat, headers, body })
     }
 
     fn scope(&self) -> Scope {
         Scope {
             tenant: self.app.tenant(&self.headers, Some(&self.upstream)),
             cache: self.cache.clone(),
-            upstream: self.upstream.identity(),
+            upstream: Arc::clone(&self.upstream.identity),
             dialect: Dialect::OpenAi,
-            route: self.path_and_query(),
+            route: self.route.clone(),
             headers: Scope::semantic_headers(&self.headers),
             attributes: self.directives.attributes.clone(),
         }
@@ -155,16 +129,17 @@ impl Call {
 
     /// The caller's prompt, from a decoded copy of its body.
     async fn prompt(&self) -> Option<Prompt> {
+        if !self.headers.contains_key(header::CONTENT_ENCODING) {
+            let body = self.body.clone();
+            return body::by_size(body.len(), move || openai_chat::parse(&body).ok()).await.ok().flatten();
+        }
         let (headers, body, limit) = (self.headers.clone(), self.body.clone(), self.app.config.server.max_body_bytes);
         let parse = move || decode::whole(&headers, &body, limit).and_then(|copy| openai_chat::parse(&copy).ok());
         // A packed body's size says nothing.
-        if self.body.len() < BIG_BODY && !self.headers.contains_key(header::CONTENT_ENCODING) {
-            return parse();
-        }
-        tokio::task::spawn_blocking(parse).await.ok().flatten()
+        body::by_size(usize::MAX, parse).await.ok().flatten()
     }
 
-    async fn chat(self) -> Result<Response, Error> {
+    async fn answer_chat(self) -> Result<Response, Error> {
         let Some(prompt) = self.prompt().await else {
             return self.relay(Outcome::Bypass, BypassReason::Unreadable.as_str()).await;
         };
@@ -262,7 +237,8 @@ impl Call {
     ) -> Result<Response, Error> {
         let keep = forward.keep.take();
         let (stored, limit) = (keep.is_some(), keep.as_ref().map_or(0, |keep| keep.max_answer_bytes()));
-        let head = self.set_out(lead, keep, true).await?;
+        let bill = self.bill(&prompt.model, forward.lookup_id, prompt.text_bytes);
+        let head = self.set_out(lead, keep, bill).await?;
         let status = CacheStatus {
             stored: stored && may_be_kept(&head, limit),
             fwd_status: Some(head.status.as_u16()),
@@ -301,20 +277,27 @@ impl Call {
         let Join::Lead(lead, own) = Join::alone() else {
             return Err(Error::Internal("a lone join always leads".into()));
         };
-        let head = self.set_out(lead, None, self.path == CHAT).await?;
-        let forward = Forward {
-            lookup_id: LookupId::generate(),
-            outcome,
-            reason,
-            best: None,
-            keep: None,
-            considered: Vec::new(),
-        };
+        let lookup_id = LookupId::generate();
+        let forward = Forward { lookup_id, outcome, reason, best: None, keep: None, considered: Vec::new() };
+        let bill = self.bill("", lookup_id, self.body.len());
+        let head = self.set_out(lead, None, bill).await?;
         let status = CacheStatus {
             fwd_status: Some(head.status.as_u16()),
             ..CacheStatus::forwarded(outcome, self.directives.no_cache, reason)
         };
         Ok(self.relayed(&head, own, &Decided { forward: &forward, model: "", status, collapsed: false }))
+    }
+
+    /// The account of this call's tokens; none on an endpoint whose answers are not read.
+    fn bill(&self, model: &str, lookup_id: LookupId, prompt_bytes: usize) -> Option<Bill> {
+        let ordered = || Ordered {
+            lookup_id,
+            cache: self.cache.clone(),
+            model: model.to_owned(),
+            upstream: self.upstream.name.clone(),
+            prompt_bytes,
+        };
+        self.chat.then(|| Bill::new(ordered()))
     }
 
     /// Sends the request from a task of its own and waits for the answer's head. When the caller leaves, this future
@@ -323,12 +306,12 @@ impl Call {
         &self,
         lead: Lead,
         keep: Option<Box<crate::cache::Keep>>,
-        counts_tokens: bool,
+        bill: Option<Bill>,
     ) -> Result<Arc<Head>, Error> {
         let errand = Errand {
-            upstream: self.upstream.clone(),
+            upstream: Arc::clone(&self.upstream),
             method: self.method.clone(),
-            path: self.path_and_query(),
+            path: self.route.clone(),
             headers: forwarded(
                 &self.headers,
                 self.upstream.key.as_ref(),
@@ -337,7 +320,7 @@ impl Call {
             ),
             body: self.body.clone(),
             keep,
-            counts_tokens,
+            bill,
         };
         let (sender, receiver) = oneshot::channel();
         self.app.tasks.spawn("relay", pump::run(self.app.clone(), errand, lead, sender));
@@ -358,19 +341,19 @@ impl Call {
         let headers = response.headers_mut();
         if is_event_stream(headers) {
             headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
-            insert(headers, "x-accel-buffering", "no");
+            label(headers, hit::ACCEL_BUFFERING, "no");
         }
         if decided.collapsed {
             remove_private(headers);
         }
         let status = decided.status.render();
-        let before = headers.get("cache-status").and_then(|value| value.to_str().ok());
+        let before = headers.get(hit::CACHE_STATUS).and_then(|value| value.to_str().ok());
         let status = before.map_or_else(|| status.clone(), |before| format!("{before}, {status}"));
-        insert(headers, "cache-status", &status);
-        insert(headers, "x-refrain-outcome", forward.outcome.as_str());
-        insert(headers, "x-refrain-lookup-id", &forward.lookup_id.to_string());
+        insert(headers, hit::CACHE_STATUS, status);
+        label(headers, hit::OUTCOME, forward.outcome.as_str());
+        insert(headers, hit::LOOKUP_ID, forward.lookup_id.to_string());
         if let Some(best) = forward.best {
-            insert(headers, "x-refrain-similarity", &best.to_string());
+            insert(headers, hit::SIMILARITY, best.to_string());
         }
         let fate = Fate {
             similarity: forward.best.map(Similarity::get),
@@ -384,35 +367,13 @@ impl Call {
 
     fn fate(&self, model: &str, outcome: Outcome, reason: &'static str, id: Option<LookupId>) -> Fate {
         Fate {
-            cache: self.cache.to_string(),
+            cache: Some(self.cache.clone()),
             model: model.to_owned(),
             outcome: outcome.as_str(),
             reason,
-            lookup_id: id.map(|id| id.to_string()).unwrap_or_default(),
+            lookup_id: id,
             ..Fate::default()
         }
-    }
-}
-
-/// Can an answer with this head be one that is kept? What its body is shows later.
-fn may_be_kept(head: &Head, limit: usize) -> bool {
-    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let largest = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(64 << 10);
-    complete_status(head.status) && length.is_none_or(|length| (1..=largest).contains(&length))
-}
-
-/// What a provider says to one caller only.
-fn remove_private(headers: &mut HeaderMap) {
-    let private = |name: &str| {
-        matches!(
-            name,
-            "set-cookie" | "x-request-id" | "openai-organization" | "openai-project" | "openai-processing-ms"
-        ) || name.starts_with("x-ratelimit-")
-            || name.starts_with("anthropic-ratelimit-")
-    };
-    let names: Vec<HeaderName> = headers.keys().filter(|name| private(name.as_str())).cloned().collect();
-    for name in names {
-        headers.remove(name);
     }
 }
 
@@ -428,9 +389,4 @@ struct Decided<'a> {
     model: &'a str,
     status: CacheStatus,
     collapsed: bool,
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    crate::dialect::assemble::looks_like_event_stream(content_type)
 }

@@ -13,8 +13,11 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cache::{Break, Head, Keep, Lead};
+use crate::dialect::assemble::{Expected, NotKept};
 use crate::dialect::replay;
-use crate::http::capture::Capture;
+use crate::entry::Answer;
+use crate::http::bill::Bill;
+use crate::http::capture::{Capture, Captured};
 use crate::http::state::App;
 use crate::metrics;
 use crate::upstream::{Upstream, UpstreamError, end_to_end};
@@ -22,7 +25,7 @@ use crate::upstream::{Upstream, UpstreamError, end_to_end};
 /// The request to send, and what is to become of the answer.
 pub struct Errand {
     /// The provider.
-    pub upstream: Upstream,
+    pub upstream: Arc<Upstream>,
     /// The caller's method.
     pub method: Method,
     /// Path under the provider's base URL, with the query string.
@@ -33,8 +36,8 @@ pub struct Errand {
     pub body: Bytes,
     /// How to keep the answer; `None` relays only.
     pub keep: Option<Box<Keep>>,
-    /// Count the provider's tokens?
-    pub counts_tokens: bool,
+    /// The tokens to account for; `None` on endpoints whose answers are not read.
+    pub bill: Option<Bill>,
 }
 
 /// How long a provider may keep its connection open after the terminal event before the answer is kept regardless.
@@ -42,7 +45,7 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// Runs an errand to its end.
 pub async fn run(app: App, errand: Errand, mut lead: Lead, head: oneshot::Sender<Result<Arc<Head>, UpstreamError>>) {
-    let Errand { upstream, method, path, headers, body, keep, counts_tokens } = errand;
+    let Errand { upstream, method, path, headers, body, keep, bill } = errand;
     let asked = Instant::now();
     let answer = tokio::select! {
         answer = upstream.send(method, &path, headers, body) => answer,
@@ -56,6 +59,9 @@ pub async fn run(app: App, errand: Errand, mut lead: Lead, head: oneshot::Sender
         Ok(response) => response,
         Err(error) => {
             metrics::upstream_request(&upstream.name, if error.is_timeout() { "timeout" } else { "unreachable" });
+            if let Some(bill) = bill.filter(|_| !error.is_timeout()) {
+                bill.waive();
+            }
             let _ = head.send(Err(error));
             return;
         }
@@ -64,11 +70,17 @@ pub async fn run(app: App, errand: Errand, mut lead: Lead, head: oneshot::Sender
     let came = Arc::new(Head { status: response.status(), headers: end_to_end(response.headers()) });
     let success = complete_status(came.status);
     lead.open(Arc::clone(&came), success && keep.is_some());
-    let limit = keep.as_ref().map_or(0, |keep| keep.max_answer_bytes());
-    let json_mode = keep.as_ref().is_some_and(|keep| keep.json_mode());
-    let capture = (success && counts_tokens).then(|| Capture::new(&came.headers, limit, json_mode));
+    let expected = keep.as_ref().map_or(Expected::text(0), |keep| keep.expected());
+    let bill = match bill {
+        Some(refused) if !success => {
+            refused.waive();
+            None
+        }
+        bill => bill,
+    };
+    let capture = bill.as_ref().map(|_| Capture::new(&came.headers, expected));
     let _ = head.send(Ok(came));
-    let relay = Relay { idle: upstream.idle, keep, capture, tail: Tail::default(), app };
+    let relay = Relay { idle: upstream.idle, keep, capture, bill, tail: Tail::default(), app };
     relay.run(response, lead).await;
 }
 
@@ -92,7 +104,15 @@ struct Relay {
     idle: Duration,
     keep: Option<Box<Keep>>,
     capture: Option<Capture>,
+    bill: Option<Bill>,
     tail: Tail,
+}
+
+impl Drop for Relay {
+    /// A relay that a shutdown ends has its tokens told too.
+    fn drop(&mut self) {
+        self.captured(false);
+    }
 }
 
 /// How a body ended.
@@ -172,13 +192,18 @@ impl Relay {
         }
     }
 
+    /// What was collected; at most once, and its tokens are told with it.
+    fn captured(&mut self, clean_end: bool) -> Option<Result<Answer, NotKept>> {
+        let Captured { answer, usage, written } = self.capture.take()?.finish(clean_end);
+        if let Some(bill) = self.bill.take() {
+            bill.settle(usage, written);
+        }
+        Some(answer)
+    }
+
     /// Judges the collected answer and keeps it if it may be kept; at most once.
     async fn settle(&mut self, clean_end: bool) -> bool {
-        let Some(capture) = self.capture.take() else { return false };
-        let (answer, usage) = capture.finish(clean_end);
-        if let Some(usage) = usage {
-            metrics::provider_tokens(usage.input, usage.output);
-        }
+        let Some(answer) = self.captured(clean_end) else { return false };
         let Some(keep) = self.keep.take() else { return false };
         match answer {
             Ok(answer) => match self.app.cache.commit(*keep, answer).await {

@@ -1,5 +1,7 @@
 //! The `Cache-Status` header (RFC 9211): what the cache did, in one line that any HTTP tool can read.
 
+use std::fmt::Write;
+
 use crate::types::Outcome;
 
 /// What `Cache-Status` says of one request.
@@ -35,7 +37,8 @@ impl CacheStatus {
 
     /// The header's value.
     pub fn render(&self) -> String {
-        let mut line = String::from("refrain");
+        let mut line = String::with_capacity(64);
+        line.push_str("refrain");
         if self.hit {
             line.push_str("; hit");
         }
@@ -44,10 +47,10 @@ impl CacheStatus {
             line.push_str(fwd);
         }
         if let Some(status) = self.fwd_status {
-            line.push_str(&format!("; fwd-status={status}"));
+            let _ = write!(line, "; fwd-status={status}");
         }
         if let Some(ttl) = self.ttl {
-            line.push_str(&format!("; ttl={ttl}"));
+            let _ = write!(line, "; ttl={ttl}");
         }
         if self.stored {
             line.push_str("; stored");

@@ -2,6 +2,11 @@
 //!
 //! A field of the wider policy language that has no effect in this version is refused by name, never ignored.
 
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Invalid;
@@ -36,12 +41,55 @@ pub fn patch(current: &CachePolicy, body: &[u8]) -> Result<CachePolicy, Invalid>
     }
 }
 
-fn object(body: &[u8]) -> Result<Map<String, Value>, Invalid> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Invalid::new("body", "is not an object", "a JSON object of policy fields")),
-        Err(error) => Err(Invalid::new("body", error.to_string(), "a JSON object of policy fields")),
+/// The members of an object in their order, as often as they were written: `Value` would silently keep the last.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(Members)
     }
+}
+
+fn object(body: &[u8]) -> Result<Map<String, Value>, Invalid> {
+    let mut fields = Map::new();
+    for (name, raw) in members("", body)? {
+        if name == "guards" && raw.get().starts_with('{') {
+            members("guards.", raw.get().as_bytes())?;
+        }
+        let value = serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;
+        fields.insert(name, value);
+    }
+    Ok(fields)
+}
+
+/// The members of an object, no two of one name.
+fn members<'a>(prefix: &str, body: &'a [u8]) -> Result<Vec<(String, &'a RawValue)>, Invalid> {
+    let Members(members) = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
+    let mut names = HashSet::new();
+    match members.iter().find(|(name, _)| !names.insert(name.as_str())) {
+        Some((twice, _)) => Err(Invalid::new(format!("{prefix}{twice}"), "is there twice", "each field once")),
+        None => Ok(members),
+    }
+}
+
+fn malformed(error: &serde_json::Error) -> Invalid {
+    Invalid::new("body", error.to_string(), "a JSON object of policy fields")
 }
 
 /// RFC 7396, 2: objects merge, `null` removes, anything else replaces.
@@ -171,6 +219,19 @@ mod tests {
         ] {
             let invalid = put(body.as_bytes()).unwrap_err();
             assert_eq!(invalid.field, field, "{body} gave {invalid}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_there_twice_is_named() {
+        for (body, field) in [
+            (r#"{"ttl":60,"mode":"on","ttl":90}"#, "ttl"),
+            (r#"{"ttl":60,"\u0074tl":60}"#, "ttl"),
+            (r#"{"guards":{"names":true,"time":"off","names":false}}"#, "guards.names"),
+            (r#"{"guards":{},"guards":{}}"#, "guards"),
+        ] {
+            assert_eq!(put(body.as_bytes()).unwrap_err().field, field, "{body}");
+            assert_eq!(patch(&CachePolicy::default(), body.as_bytes()).unwrap_err().field, field, "{body}");
         }
     }
 

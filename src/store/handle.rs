@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::file::File;
-use super::memory::Memory;
+use super::memory::{Memory, Record};
 use super::writer::{Done, Job, Op, Writer};
 use super::{AttributeFilter, Maintained, Scope, StoreError, Stored};
-use crate::types::{EntryId, Fingerprint};
+use crate::types::{EntryId, Fingerprint, Timestamp};
 
 /// Operations that may wait; whoever comes after them waits to get in.
 const QUEUE: usize = 1_024;
@@ -96,15 +96,22 @@ impl Inner {
         }
     }
 
-    /// The entries that a purge is about.
-    pub(super) fn select(&self, scope: &Scope, filter: &AttributeFilter) -> Vec<EntryId> {
+    /// The entries that a purge is about: those that are fresh at `now`, and the expired ones.
+    pub(super) fn select(
+        &self,
+        scope: &Scope,
+        filter: &AttributeFilter,
+        now: Timestamp,
+    ) -> (Vec<EntryId>, Vec<EntryId>) {
         let wanted = self.memory.select(|record| {
             record.meta.cache == scope.cache
                 && scope.tenant.is_none_or(|tenant| record.meta.tenant == tenant)
                 && scope.kind.is_none_or(|kind| record.meta.kind == kind)
                 && filter.admits(&record.meta.attributes)
         });
-        wanted.iter().map(|record| record.id).collect()
+        let (fresh, expired): (Vec<_>, Vec<_>) = wanted.iter().partition(|record| now < record.meta.expires_at);
+        let ids = |records: Vec<&Arc<Record>>| records.into_iter().map(|record| record.id).collect();
+        (ids(fresh), ids(expired))
     }
 
     /// See [`super::Store::adopt`].

@@ -281,23 +281,32 @@ impl Store {
         Ok(removed)
     }
 
-    /// Removes every entry in `scope` whose attributes pass `filter`.
+    /// Removes every entry in `scope` whose attributes pass `filter`, and says how many of them were fresh at `now`.
     ///
     /// # Errors
     /// As [`Self::remove`].
-    pub async fn remove_matching(&self, scope: Scope, filter: AttributeFilter) -> Result<usize, StoreError> {
+    pub async fn remove_matching(
+        &self,
+        scope: Scope,
+        filter: AttributeFilter,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
         let inner = Arc::clone(&self.inner);
-        let select = move || inner.select(&scope, &filter);
-        let ids = tokio::task::spawn_blocking(select).await.map_err(|_| StoreError::Closed)?;
-        self.remove(ids).await
+        let select = move || inner.select(&scope, &filter, now);
+        let (fresh, expired) = tokio::task::spawn_blocking(select).await.map_err(|_| StoreError::Closed)?;
+        let removed = self.remove(fresh).await?;
+        self.remove(expired).await?;
+        Ok(removed)
     }
 
-    /// Empties a cache, or one tenant's part of it.
+    /// Empties a cache, or one tenant's part of it, and says how many entries there were, expired ones included.
     ///
     /// # Errors
     /// As [`Self::remove`].
     pub async fn flush(&self, cache: &CacheId, tenant: Option<TenantId>) -> Result<usize, StoreError> {
-        self.remove_matching(Scope { cache: cache.clone(), tenant, kind: None }, AttributeFilter::Any).await
+        let scope = Scope { cache: cache.clone(), tenant, kind: None };
+        // At the epoch nothing has expired yet.
+        self.remove_matching(scope, AttributeFilter::Any, Timestamp::default()).await
     }
 
     /// An entry, less its request and answer. Memory only.

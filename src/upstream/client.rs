@@ -1,5 +1,6 @@
 //! One provider and its pooled connections.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +11,6 @@ use crate::types::Dialect;
 use crate::upstream::headers::ProviderKey;
 
 /// A provider: its address, its key, its connections.
-#[derive(Clone)]
 pub struct Upstream {
     /// The name in logs, metrics and keys.
     pub name: String,
@@ -20,6 +20,8 @@ pub struct Upstream {
     pub key: Option<ProviderKey>,
     /// The longest silence within an answer.
     pub idle: Duration,
+    /// What keeps this provider's entries apart from another's.
+    pub identity: Arc<str>,
     base_url: String,
     first_byte: Duration,
     client: reqwest::Client,
@@ -76,20 +78,17 @@ impl Upstream {
             builder = builder.tls_certs_merge(certificates(path)?);
         }
         let client = builder.build().map_err(|e| format!("upstream {:?}: {}", config.name, chain(&e)))?;
+        let base_url = config.base_url.trim_end_matches('/');
         Ok(Self {
             name: config.name.clone(),
             dialect: config.dialect,
             key: key.map(|key| provider_key(config, key)).transpose()?,
             idle: config.idle_timeout.0,
-            base_url: config.base_url.trim_end_matches('/').to_owned(),
+            identity: format!("{} {base_url}", config.name).into(),
+            base_url: base_url.to_owned(),
             first_byte: config.first_byte_timeout.0,
             client,
         })
-    }
-
-    /// What keeps this provider's entries apart from another's.
-    pub fn identity(&self) -> String {
-        format!("{} {}", self.name, self.base_url)
     }
 
     /// Sends a request for `path_and_query` under the base URL; resolves when the answer's headers are there.

@@ -17,7 +17,13 @@ const HOP_BY_HOP: [&str; 9] = [
 ];
 
 /// Headers that may carry a provider's credential, as OpenAI, Anthropic, Azure and Google name them; and a session's.
-pub const CREDENTIALS: [&str; 5] = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
+pub static CREDENTIALS: [HeaderName; 5] = [
+    header::AUTHORIZATION,
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+    header::COOKIE,
+];
 
 /// A copy of `headers` without those that concern a single hop, the ones that `Connection` names included.
 pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
@@ -53,7 +59,7 @@ pub fn forwarded(headers: &HeaderMap, key: Option<&ProviderKey>, refrain_keys: b
         kept.remove(name);
     }
     if refrain_keys || key.is_some() {
-        for name in CREDENTIALS {
+        for name in &CREDENTIALS {
             kept.remove(name);
         }
     }

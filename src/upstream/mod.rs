@@ -9,26 +9,28 @@ mod headers;
 pub use client::{Upstream, UpstreamError};
 pub use headers::{CREDENTIALS, end_to_end, forwarded};
 
+use std::sync::Arc;
+
 use crate::types::Dialect;
 
 /// All upstreams of the configuration, at most one for each dialect.
 pub struct Upstreams {
-    all: Vec<Upstream>,
+    all: Vec<Arc<Upstream>>,
 }
 
 impl Upstreams {
     /// The configured upstreams.
     pub fn new(all: Vec<Upstream>) -> Self {
-        Self { all }
+        Self { all: all.into_iter().map(Arc::new).collect() }
     }
 
     /// The upstream that speaks `dialect`.
-    pub fn for_dialect(&self, dialect: Dialect) -> Option<&Upstream> {
+    pub fn for_dialect(&self, dialect: Dialect) -> Option<&Arc<Upstream>> {
         self.all.iter().find(|upstream| upstream.dialect == dialect)
     }
 
     /// The upstream for a path under `/v1/`: Anthropic's for its own paths and callers, else OpenAI's.
-    pub fn for_path(&self, path: &str, anthropic_caller: bool) -> Option<&Upstream> {
+    pub fn for_path(&self, path: &str, anthropic_caller: bool) -> Option<&Arc<Upstream>> {
         let anthropic = anthropic_caller || path == "messages" || path.starts_with("messages/");
         let dialect = if anthropic { Dialect::Anthropic } else { Dialect::OpenAi };
         self.for_dialect(dialect)

@@ -23,7 +23,7 @@ pub struct Manifest {
     pub name: String,
     /// The maker's revision.
     pub revision: String,
-    /// The embedder's fingerprint, in lower-case hexadecimal: token vectors of another one mean nothing to it.
+    /// The embedder's fingerprint as logs show it: token vectors of another embedder mean nothing to a verifier.
     pub embedder: String,
     /// The longest pair, in tokens, the special ones included.
     pub max_tokens: usize,

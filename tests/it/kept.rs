@@ -70,6 +70,36 @@ async fn errors_empty_answers_and_other_shapes_are_not_kept() {
     .await;
 }
 
+/// A provider's answer with these texts, one choice each.
+fn choices(texts: &[&str]) -> Value {
+    let mut answer = completion("");
+    let choice = |(index, text): (usize, &&str)| {
+        json!({"index": index, "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text}})
+    };
+    answer["choices"] = texts.iter().enumerate().map(choice).collect();
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_with_other_than_the_number_of_choices_asked_for_is_not_kept() {
+    let three = json!({"n": 3});
+    let json = vec![
+        ("one of three", Reply::text("red")),
+        ("two of three", Reply::json(200, &choices(&["red", "blue"]))),
+        ("four of three", Reply::json(200, &choices(&["red", "blue", "yellow", "green"]))),
+    ];
+    is_not_kept(json, |text| with(ask(text), three.clone())).await;
+    let finish = |index: u64, text: &str| {
+        let chunk = json!({"choices": [{"index": index, "delta": {"content": text}, "finish_reason": "stop"}]});
+        format!("data: {chunk}\n\n")
+    };
+    let two = Reply::stream().chunk(finish(0, "red")).chunk(finish(2, "blue")).chunk("data: [DONE]\n\n").end();
+    let events = vec![("one of three", Reply::says(&["red"])), ("two of three", two)];
+    is_not_kept(events, |text| with(ask_stream(text), three.clone())).await;
+    is_not_kept(vec![("two of one", Reply::json(200, &choices(&["red", "blue"])))], ask).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_that_end_badly_are_not_kept() {
     let begun = || Reply::stream().chunk(event(&json!({"content": "Half"}), None));

@@ -67,6 +67,22 @@ async fn attributes_filter_and_an_entry_with_more_of_them_still_matches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_does_not_count_what_had_expired() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    keep(&refrain, "How long is the warranty?", "Three years.", json!({"doc": "a"})).await;
+    let soon =
+        json!({"prompt": "Where is the depot?", "response": "Here.", "attributes": {"doc": "a"}, "ttlMillis": 300});
+    assert_eq!(refrain.post(ENTRIES, &soon).await.status, 201);
+    tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+    let of_a = json!({"attributes": {"doc": "a"}});
+    let deleted = refrain.send("DELETE", ENTRIES, &[], Some(&of_a)).await;
+    assert_eq!(deleted.json(), json!({"deletedEntriesCount": 1}));
+    let stats = refrain.send("GET", "/v1/caches/default/stats", &[], None).await.json();
+    assert_eq!(stats["entries"], 0, "the expired one went too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_exact_search_finds_an_entry_with_more_attributes_too() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

@@ -196,8 +196,8 @@ async fn tokens_paid_for_and_tokens_served_are_counted_apart() {
     refrain.chat(&ask("Define NAT.")).await;
     let text = refrain.send("GET", "/metrics", &[], None).await.text().to_owned();
     for line in [
-        "refrain_provider_tokens_total{type=\"input\"} 9",
-        "refrain_provider_tokens_total{type=\"output\"} 4",
+        "refrain_provider_tokens_total{type=\"input\",source=\"reported\"} 9",
+        "refrain_provider_tokens_total{type=\"output\",source=\"reported\"} 4",
         "refrain_served_tokens_total{type=\"input\"} 18",
         "refrain_served_tokens_total{type=\"output\"} 8",
     ] {

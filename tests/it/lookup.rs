@@ -92,6 +92,29 @@ async fn what_may_not_be_kept_is_refused_with_its_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_response_with_other_than_the_number_of_choices_asked_for_is_refused() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let mut two = completion("red");
+    let second = json!({"index": 1, "message": {"role": "assistant", "content": "blue"}, "finish_reason": "stop"});
+    two["choices"].as_array_mut().unwrap().push(second);
+    for (n, response, status) in [
+        (json!(3), &two, 422),
+        (json!(2), &two, 201),
+        (json!(2.0), &two, 201),
+        (json!(1), &two, 422),
+        (json!(null), &two, 422),
+        (json!(1.0), &completion("red"), 201),
+        (json!("1"), &completion("red"), 422),
+    ] {
+        let request = with(ask("Name a primary colour."), json!({"n": n}));
+        let answer = refrain.post("/v1/caches/default/store", &json!({"request": request, "response": response})).await;
+        assert_eq!(answer.status, status, "{n}: {}", answer.text());
+        assert_eq!(answer.text().contains("choices"), status == 422, "{n}: {}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bad_requests_are_problems_that_name_the_field() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

@@ -31,3 +31,4 @@ mod recipes;
 mod replay;
 mod sdk;
 mod tls;
+mod tokens;

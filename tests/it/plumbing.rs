@@ -161,6 +161,20 @@ async fn every_framing_of_a_request_is_understood() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_announces_too_much_is_refused_before_it_comes() {
+    let provider = Provider::start().await;
+    let more = "[server]\nlisten = \"127.0.0.1:0\"\nmax_body_bytes = 5000";
+    let refrain = Refrain::start(&provider, more).await;
+    for path in ["/v1/chat/completions", "/v1/files", "/v1/caches/default/lookup", "/v1/caches/default/entries"] {
+        let head = raw::head(path, &[("content-length", "5001")]);
+        let answer = raw::exchange(&refrain.base, head.as_bytes()).await;
+        assert_eq!(answer.status, 413, "{path}: {}", answer.text());
+        assert!(answer.text().contains("max_body_bytes"), "{path}: {}", answer.text());
+    }
+    assert_eq!(provider.calls(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_used_again_and_again() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

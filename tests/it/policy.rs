@@ -54,6 +54,27 @@ async fn a_bad_value_names_its_field_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_is_there_twice_is_refused_by_name() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let before = policy(&refrain, "default").await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (method, body, field) in [
+        (reqwest::Method::PATCH, r#"{"ttl": 5, "ttl": 6}"#, "ttl"),
+        (reqwest::Method::PATCH, r#"{"guards": {"names": true, "names": false}}"#, "guards.names"),
+        (reqwest::Method::PUT, r#"{"mode": "on", "mode": "off"}"#, "mode"),
+    ] {
+        let url = format!("{}/v1/caches/default", refrain.base);
+        let request = http.request(method, url).header("content-type", "application/json").body(body);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), 422, "{body}");
+        let problem: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        assert_eq!(problem["field"], field, "{problem}");
+    }
+    assert_eq!(policy(&refrain, "default").await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cache_is_made_listed_changed_counted_and_deleted() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

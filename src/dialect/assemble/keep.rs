@@ -33,6 +33,8 @@ pub enum NotKept {
     Unreadable,
     /// JSON was asked for, and this does not parse.
     NotJson,
+    /// Fewer choices than the request's `n` asks for, or more.
+    Choices,
     /// The bytes are not UTF-8.
     InvalidUtf8,
 }
@@ -52,6 +54,7 @@ impl NotKept {
             Self::Incomplete => "incomplete",
             Self::Unreadable => "unreadable",
             Self::NotJson => "not-json",
+            Self::Choices => "choices",
             Self::InvalidUtf8 => "invalid-utf8",
         }
     }
@@ -63,6 +66,24 @@ impl std::fmt::Display for NotKept {
     }
 }
 
+/// What an answer must be like to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The most bytes that its stored form may have.
+    pub max_answer_bytes: usize,
+    /// The text of every choice must parse as JSON.
+    pub json_mode: bool,
+    /// How many choices were asked for.
+    pub choices: u64,
+}
+
+impl Expected {
+    /// One choice of text, as most requests ask for.
+    pub fn text(max_answer_bytes: usize) -> Self {
+        Self { max_answer_bytes, json_mode: false, choices: 1 }
+    }
+}
+
 /// Does this media type announce an event stream?
 pub fn looks_like_event_stream(content_type: Option<&str>) -> bool {
     let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
@@ -70,32 +91,25 @@ pub fn looks_like_event_stream(content_type: Option<&str>) -> bool {
 }
 
 /// Reads the whole decoded body of a 2xx answer: a JSON body, or an event stream that came in one piece.
-///
-/// `max_answer_bytes` bounds the stored form; in `json_mode` the text of every choice must parse as JSON.
-pub fn complete(
-    body: &[u8],
-    content_type: Option<&str>,
-    max_answer_bytes: usize,
-    json_mode: bool,
-) -> Result<Answer, NotKept> {
+pub fn complete(body: &[u8], content_type: Option<&str>, expected: Expected) -> Result<Answer, NotKept> {
     let start = body.trim_ascii_start();
     if looks_like_event_stream(content_type) || [&b"data:"[..], b"event:", b":"].iter().any(|it| start.starts_with(it))
     {
-        let mut assembler = Assembler::new(max_answer_bytes, json_mode);
+        let mut assembler = Assembler::new(expected);
         assembler.push(body);
         return assembler.finish(true);
     }
     if start.is_empty() {
         return Err(NotKept::Empty);
     }
-    if body.len() > transport_limit(max_answer_bytes) {
+    if body.len() > transport_limit(expected.max_answer_bytes) {
         return Err(NotKept::TooLarge);
     }
     if std::str::from_utf8(body).is_err() {
         return Err(NotKept::InvalidUtf8);
     }
     match json::read(body) {
-        Ok(Value::Object(answer)) => keep(answer, max_answer_bytes, json_mode),
+        Ok(Value::Object(answer)) => keep(answer, expected),
         _ => Err(NotKept::Unreadable),
     }
 }
@@ -119,8 +133,26 @@ pub(super) fn count_usage(usage: &Value<'_>) -> Option<TokenUsage> {
     input.or(output).map(|_| TokenUsage { input: input.unwrap_or(0), output: output.unwrap_or(0) })
 }
 
+/// Bytes of what the model wrote in a whole answer, kept or not; `None` when it cannot be read.
+pub fn written_in(body: &[u8]) -> Option<usize> {
+    let answer = json::read(body).ok()?;
+    answer.as_object()?.get("choices").map(|choices| written(choices, "message"))
+}
+
+/// Bytes of what the model wrote in these choices: text, reasoning, calls.
+pub(super) fn written(choices: &Value<'_>, message: &str) -> usize {
+    let choices = choices.as_array().unwrap_or_default().iter();
+    let messages = choices.filter_map(|choice| choice.as_object()?.get(message)?.as_object());
+    let parts = messages.flatten().filter(|(name, _)| name != "role").map(|(_, part)| match part {
+        Value::String(text) => text.len(),
+        Value::Array(_) | Value::Object(_) => part.weight(),
+        _ => 0,
+    });
+    parts.sum()
+}
+
 /// Turns a whole `chat.completion` into its stored form, if it is complete and is text.
-pub(super) fn keep(mut answer: Object<'_>, max_answer_bytes: usize, json_mode: bool) -> Result<Answer, NotKept> {
+pub(super) fn keep(mut answer: Object<'_>, expected: Expected) -> Result<Answer, NotKept> {
     if is_error(&answer) {
         return Err(NotKept::ErrorBody);
     }
@@ -128,14 +160,17 @@ pub(super) fn keep(mut answer: Object<'_>, max_answer_bytes: usize, json_mode: b
     if choices.is_empty() {
         return Err(NotKept::Empty);
     }
-    choices.iter().try_for_each(|choice| check_choice(choice, json_mode))?;
+    choices.iter().try_for_each(|choice| check_choice(choice, expected.json_mode))?;
     check_indices(choices)?;
+    if choices.len() as u64 != expected.choices {
+        return Err(NotKept::Choices);
+    }
     let usage = answer.present("usage").or_else(|| choices[0].as_object()?.present("usage")).and_then(count_usage);
     let model = answer.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
     answer.set("object", Value::from("chat.completion"));
     let mut body = Vec::new();
     answer.print(&mut body);
-    if body.len() > max_answer_bytes {
+    if body.len() > expected.max_answer_bytes {
         return Err(NotKept::TooLarge);
     }
     Ok(Answer { dialect: Dialect::OpenAi, body: Bytes::from(body), model, usage })

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{MAX_DEPTH, Object, Value};
+use super::{MAX_DEPTH, Object, Value, first_special};
 use crate::dialect::Unreadable;
 
 /// Up to this many members, comparing all pairs is quicker than sorting.
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
     /// Moves on to the next quote, backslash or control character.
     fn skip_plain(&mut self) -> Result<u8, Unreadable> {
         let rest = &self.text.as_bytes()[self.at..];
-        let plain = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20).ok_or(CUT_SHORT)?;
+        let plain = first_special(rest).ok_or(CUT_SHORT)?;
         self.at += plain;
         Ok(rest[plain])
     }

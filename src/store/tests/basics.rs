@@ -106,12 +106,28 @@ async fn a_purge_takes_what_its_scope_and_filter_name_and_nothing_else() {
     let scope = |tenant, kind| Scope { cache: CacheId::default(), tenant, kind };
     let mine = Some(TenantId::LOCAL);
     let equals = AttributeFilter::Equals(wanted.clone());
-    assert_eq!(store.remove_matching(scope(mine, Some(EntryKind::Provider)), equals).await.unwrap(), 1);
+    assert_eq!(store.remove_matching(scope(mine, Some(EntryKind::Provider)), equals, NOW).await.unwrap(), 1);
     assert_eq!(store.exact_id(&key("b")), None);
-    assert_eq!(store.remove_matching(scope(mine, None), AttributeFilter::Contains(wanted)).await.unwrap(), 2);
+    assert_eq!(store.remove_matching(scope(mine, None), AttributeFilter::Contains(wanted), NOW).await.unwrap(), 2);
     assert_eq!(store.flush(&CacheId::default(), None).await.unwrap(), 2);
     assert_eq!(store.totals().caches.entries, 1);
     assert_eq!(store.exact_id(&key("d")), Some(entries[3].id));
+}
+
+#[tokio::test]
+async fn a_purge_takes_expired_entries_too_and_does_not_count_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    let [fresh, expired] = [NOW.plus(Duration::from_secs(1)), NOW].map(|expires_at| {
+        let mut entry = labelled(&format!("{expires_at:?}"), &[("doc", "x")]);
+        entry.expires_at = expires_at;
+        entry
+    });
+    let wanted = AttributeFilter::Contains(fresh.attributes.clone());
+    put_all(&store, vec![(fresh, None), (expired, None)], ROOMY).await;
+    let scope = Scope { cache: CacheId::default(), tenant: None, kind: None };
+    assert_eq!(store.remove_matching(scope, wanted, NOW).await.unwrap(), 1);
+    assert_eq!(store.totals().caches.entries, 0);
 }
 
 #[tokio::test]
