@@ -90,8 +90,12 @@ reasons! {
         GuardPayload = "guard-payload",
         /// Near entries speak of another time.
         GuardTime = "guard-time",
-        /// The near entries are too old for the caller, or expired.
+        /// The near entries have expired.
         Expired = "expired",
+        /// The near entries are older than the caller's `max-age`.
+        MaxAge = "max-age",
+        /// The near entries will not stay fresh for the caller's `min-fresh`.
+        MinFresh = "min-fresh",
         /// The caller asked for a new answer.
         NoCache = "no-cache",
     }

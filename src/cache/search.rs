@@ -135,7 +135,7 @@ impl Cache {
         let entry = &stored.entry;
         let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
         if freshness == Freshness::Expired {
-            return Err(MissReason::Expired);
+            return Err(freshness::refusal(entry.stored_at, entry.expires_at, query.directives, query.now));
         }
         if stored.entry.text == query.text {
             return Ok(freshness);
