@@ -160,8 +160,9 @@ pub struct Remote {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verifier {
-    /// A name from `refrain models list`, or a folder.
-    pub model: String,
+    /// The folder of a verifier's files, or a name under the models' folder. Absent: no verifier, and policies that ask
+    /// for one go by the model card's cosine.
+    pub model: Option<String>,
     /// A candidate's time for the reader; past it the candidate is not served.
     pub deadline: Span,
     /// Reading threads, one model session each; 0 picks by the number of cores.
@@ -172,15 +173,9 @@ pub struct Verifier {
     pub cache_entries: u64,
 }
 
-impl Verifier {
-    /// The verifier that is used when none is named.
-    pub const DEFAULT_MODEL: &'static str = "verifier-en-1";
-}
-
 impl Default for Verifier {
     fn default() -> Self {
-        let model = Self::DEFAULT_MODEL.into();
-        Self { model, deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
+        Self { model: None, deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
     }
 }
 

@@ -94,10 +94,12 @@ reasons! {
         Verifier = "verifier",
         /// The verifier could not look at the near entries, and they are not near enough without it.
         VerifierDown = "verifier-down",
-        /// Somebody said that the near entry's answer was wrong for this prompt.
-        Wrong = "wrong",
-        /// The near entries are too old for the caller, or expired.
+        /// The near entries have expired.
         Expired = "expired",
+        /// The near entries are older than the caller's `max-age`.
+        MaxAge = "max-age",
+        /// The near entries will not stay fresh for the caller's `min-fresh`.
+        MinFresh = "min-fresh",
         /// The caller asked for a new answer.
         NoCache = "no-cache",
     }

@@ -37,12 +37,7 @@ impl TokenVectors {
             steps.push(top / (TOP * norm));
             codes.extend(vector.iter().map(|x| code(x / top)));
         }
-        (!ids.is_empty()).then(|| Self {
-            dimension,
-            ids: ids.into(),
-            steps: steps.into(),
-            codes: codes.into(),
-        })
+        (!ids.is_empty()).then(|| Self { dimension, ids: ids.into(), steps: steps.into(), codes: codes.into() })
     }
 
     /// Puts parts together that were taken apart by the accessors; `None` when their lengths do not belong together.
@@ -128,7 +123,8 @@ mod tests {
     #[test]
     fn cosines_are_kept_within_half_a_percent() {
         let vectors: Vec<Vec<f32>> = (0..6).map(wave).collect();
-        let tokens = TokenVectors::of(vectors.iter().enumerate().map(|(i, v)| (u32::try_from(i).unwrap(), &v[..]))).unwrap();
+        let tokens =
+            TokenVectors::of(vectors.iter().enumerate().map(|(i, v)| (u32::try_from(i).unwrap(), &v[..]))).unwrap();
         let cosines = tokens.cosines(&tokens).unwrap();
         for (i, a) in vectors.iter().enumerate() {
             for (j, b) in vectors.iter().enumerate() {
@@ -150,7 +146,8 @@ mod tests {
     #[test]
     fn parts_make_the_whole_again_and_wrong_parts_do_not() {
         let tokens = TokenVectors::of([(7, &[1.0, -2.0][..]), (9, &[0.5, 0.5][..])]).unwrap();
-        let again = TokenVectors::from_parts(2, tokens.ids().to_vec(), tokens.steps().to_vec(), tokens.codes().to_vec());
+        let again =
+            TokenVectors::from_parts(2, tokens.ids().to_vec(), tokens.steps().to_vec(), tokens.codes().to_vec());
         assert_eq!(again.as_ref(), Some(&tokens));
         assert!(TokenVectors::from_parts(2, vec![1], vec![1.0], vec![1, 2, 3]).is_none());
         assert!(TokenVectors::from_parts(0, vec![], vec![], vec![]).is_none());

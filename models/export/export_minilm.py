@@ -144,8 +144,8 @@ def linears(model):
             if n.op_type in ("Attention", "MatMul") and n.input[1] in inits]
 
 
-def observe(model, tok, texts):
-    """Per quantised node: largest absolute input per channel, and X'X (float64), over `texts`."""
+def observe(model, tok, texts, feed=feed):
+    """Per quantised node: largest absolute input per channel, and X'X (float64), over `texts` as `feed` makes inputs."""
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
     inputs = list(dict.fromkeys(x for _, x, _ in linears(model)))

@@ -113,6 +113,9 @@ impl Cache {
             stored_at: now,
             expires_at: now.plus(keep.lifetime),
         };
-        Ok(self.inner.store.put(entry, keep.embedding, keep.limits).await?.id)
+        // Token vectors are the larger part of a small entry: kept for a verifier only.
+        let verified = self.inner.verifier.is_there();
+        let embedding = keep.embedding.map(|it| if verified { it } else { it.with_tokens(None) });
+        Ok(self.inner.store.put(entry, embedding, keep.limits).await?.id)
     }
 }

@@ -305,7 +305,12 @@ pub(super) fn embed_bypass(error: &EmbedError) -> BypassReason {
 
 fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Option<Passed> {
     let freshness = freshness::judge(stored.entry.stored_at, stored.entry.expires_at, directives, now);
-    (freshness != Freshness::Expired).then_some(Passed { stored, similarity: Similarity::ONE, freshness, probability: None })
+    (freshness != Freshness::Expired).then_some(Passed {
+        stored,
+        similarity: Similarity::ONE,
+        freshness,
+        probability: None,
+    })
 }
 
 fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered>) -> Hit {

@@ -210,7 +210,9 @@ impl Cache {
             return First::Fails(MissReason::BelowThreshold);
         }
         if one.freshness == Freshness::Expired {
-            return First::Fails(MissReason::Expired);
+            let entry = &one.stored.entry;
+            let why = freshness::refusal(entry.stored_at, entry.expires_at, query.directives, query.now);
+            return First::Fails(why);
         }
         if one.stored.entry.text == query.asked.text {
             return First::Passes;

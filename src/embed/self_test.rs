@@ -50,7 +50,8 @@ pub fn run(session: &mut Session, dimension: Option<usize>, references: Option<&
     let dimension = dimension.unwrap_or(first.vector.len());
     let mut embed = |text: &str| -> Result<Embedding, String> {
         let raw = session(text).map_err(|error| format!("the model does not run: {error}"))?;
-        Embedding::normalise(raw.vector, dimension).map_err(|invalid| format!("the model's vectors are wrong: {invalid}"))
+        Embedding::normalise(raw.vector, dimension)
+            .map_err(|invalid| format!("the model's vectors are wrong: {invalid}"))
     };
     match references {
         Some(json) => {

@@ -112,12 +112,7 @@ fn run(
 }
 
 /// The vectors of the tokens that are not special, if the model gives one for every token.
-fn tokens(
-    batch: &SingleBatchOutput,
-    outputs: &[OutputKey],
-    ids: &[u32],
-    special: &[u32],
-) -> Option<TokenVectors> {
+fn tokens(batch: &SingleBatchOutput, outputs: &[OutputKey], ids: &[u32], special: &[u32]) -> Option<TokenVectors> {
     let all = batch.select_output(&outputs).ok()?;
     let [1, rows, width] = *all.shape() else { return None };
     let flat = all.as_slice().filter(|_| rows == ids.len())?;

@@ -41,7 +41,8 @@ pub async fn readyz(State(app): State<App>) -> Response {
         (false, false) => "degraded",
     };
     let code = if closing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-    (code, Json(json!({"status": status, "semantic": semantic, "verifier": verified, "reasons": reasons}))).into_response()
+    (code, Json(json!({"status": status, "semantic": semantic, "verifier": verified, "reasons": reasons})))
+        .into_response()
 }
 
 /// `GET /metrics`, in Prometheus' text format.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::policy::directives::Directives;
+use crate::reason::MissReason;
 use crate::settings::{CachePolicy, TimeGuard};
 use crate::types::Timestamp;
 
@@ -35,6 +36,18 @@ pub fn judge(stored_at: Timestamp, expires_at: Timestamp, directives: &Directive
     match directives.max_stale {
         Some(limit) if directives.min_fresh.is_none() && late <= Duration::from_secs(limit) => Freshness::Stale,
         _ => Freshness::Expired,
+    }
+}
+
+/// Why [`judge`] finds an entry expired: it is, or it is fresh and the caller wants a younger one, or a fresher one.
+pub fn refusal(stored_at: Timestamp, expires_at: Timestamp, directives: &Directives, now: Timestamp) -> MissReason {
+    if now >= expires_at {
+        return MissReason::Expired;
+    }
+    let by_age = Directives { max_age: directives.max_age, ..Directives::default() };
+    match judge(stored_at, expires_at, &by_age, now) {
+        Freshness::Expired => MissReason::MaxAge,
+        _ => MissReason::MinFresh,
     }
 }
 
@@ -75,6 +88,17 @@ mod tests {
         assert_eq!((at(7, &min_fresh), at(8, &min_fresh)), (Freshness::Fresh, Freshness::Expired));
         let max_stale = Directives { max_stale: Some(2), ..Directives::default() };
         assert_eq!((at(12, &max_stale), at(13, &max_stale)), (Freshness::Stale, Freshness::Expired));
+    }
+
+    #[test]
+    fn a_fresh_entry_that_is_refused_is_not_called_expired() {
+        let at = |seconds, directives| refusal(STORED, EXPIRES, &directives, STORED.plus(Duration::from_secs(seconds)));
+        let max_age = || Directives { max_age: Some(5), ..Directives::default() };
+        let min_fresh = || Directives { min_fresh: Some(3), ..Directives::default() };
+        assert_eq!(at(6, max_age()), MissReason::MaxAge);
+        assert_eq!(at(8, min_fresh()), MissReason::MinFresh);
+        assert_eq!(at(8, Directives { max_age: Some(9), ..min_fresh() }), MissReason::MinFresh);
+        assert_eq!((at(10, max_age()), at(10, min_fresh())), (MissReason::Expired, MissReason::Expired));
     }
 
     #[test]

@@ -85,7 +85,8 @@ mod tests {
         assert!(forest(looping).check(1).is_err());
         let short = r#"{"base":0,"trees":[{"signal":[0],"bound":[],"left":[0],"right":[0],"value":[0]}]}"#;
         assert!(forest(short).check(1).is_err());
-        let wide = r#"{"base":0,"trees":[{"signal":[7,0,0],"bound":[0,0,0],"left":[1,0,0],"right":[2,0,0],"value":[0,0,0]}]}"#;
+        let wide =
+            r#"{"base":0,"trees":[{"signal":[7,0,0],"bound":[0,0,0],"left":[1,0,0],"right":[2,0,0],"value":[0,0,0]}]}"#;
         assert!(forest(wide).check(2).is_err());
     }
 }

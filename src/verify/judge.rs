@@ -122,11 +122,11 @@ impl Stage {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
 
     /// A judge that goes by the cosine alone (and by the reader, when there is one).
-    pub fn by_cosine() -> String {
+    fn by_cosine() -> String {
         let names = signals::names();
         let stump = |signal: usize, bound: f64| {
             format!(

@@ -90,10 +90,13 @@ impl Verifier {
         embedder: &config::Embedder,
         prober: Option<Prober>,
     ) -> Result<Self, StartError> {
+        let Some(name) = &config.model else {
+            return Ok(Self::off("no verifier is configured (verifier.model)"));
+        };
         if embedder.remote.is_some() {
             return Ok(Self::off("a remote embedder gives no token vectors to verify with"));
         }
-        let plan = plan(config, embedder, prober)?;
+        let plan = plan(name, config, embedder, prober)?;
         let loading = Loading::start("verifier", move || ready(&plan), report).await;
         Ok(Self::new(Kind::Local(loading), config))
     }
@@ -112,6 +115,11 @@ impl Verifier {
             Kind::Local(loading) => loading.ready(),
             Kind::Off(_) => None,
         }
+    }
+
+    /// Is there one at all? Without one nobody needs token vectors.
+    pub fn is_there(&self) -> bool {
+        matches!(self.0.kind, Kind::Local(_))
     }
 
     /// How it is, for the vectors of the embedder with this fingerprint.
@@ -187,12 +195,16 @@ impl Verifier {
     }
 }
 
-fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<Prober>) -> Result<Plan, StartError> {
+fn plan(
+    name: &str,
+    config: &config::Verifier,
+    embedder: &config::Embedder,
+    prober: Option<Prober>,
+) -> Result<Plan, StartError> {
     let models_dir = provision::models_dir(embedder.models_dir.as_deref());
-    let name = config.model.as_str();
     let known = models_dir.join(name);
     let is_folder = Path::new(name).is_dir() || name.contains('/') || name.starts_with('.');
-    let folder = if name == config::Verifier::DEFAULT_MODEL || known.join(files::MANIFEST).is_file() {
+    let folder = if known.join(files::MANIFEST).is_file() {
         known
     } else if is_folder {
         name.into()
@@ -215,7 +227,7 @@ fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<P
 /// # Errors
 /// As [`Verifier::start`].
 pub fn check(config: &config::Verifier, embedder: &config::Embedder) -> Result<(), StartError> {
-    plan(config, embedder, None).map(drop)
+    config.model.as_ref().map_or(Ok(()), |name| plan(name, config, embedder, None).map(drop))
 }
 
 fn ready(plan: &Plan) -> Result<Ready, String> {
@@ -240,9 +252,8 @@ fn factory(plan: &Plan, library: PathBuf) -> Box<Factory<Pair, f32>> {
 
 /// A reader that does not tell a paraphrase from an opposite is none.
 fn self_test(session: &mut crate::embed::pool::Session<Pair, f32>) -> Result<(), String> {
-    let mut read = |a: &str, b: &str| {
-        session(&Pair::of(a, b)).map_err(|error| format!("the reader does not run: {error}"))
-    };
+    let mut read =
+        |a: &str, b: &str| session(&Pair::of(a, b)).map_err(|error| format!("the reader does not run: {error}"));
     let same = read("How do I reset my password?", "What are the steps to reset my password?")?;
     let other = read("How do I reset my password?", "Which bird lays the largest egg?")?;
     let opposite = read("How do I enable notifications?", "How do I disable notifications?")?;

@@ -190,9 +190,13 @@ mod tests {
     #[test]
     fn equal_texts_have_no_gap() {
         let text = tokens(&[(1, [1.0, 0.0]), (20, [0.0, 1.0])]);
-        for (name, expected) in
-            [("best_mean_low", 1.0), ("gap_sum_high", 0.0), ("id_gap_sum_high", 0.0), ("ids_alike", 1.0), ("inversions", 0.0)]
-        {
+        for (name, expected) in [
+            ("best_mean_low", 1.0),
+            ("gap_sum_high", 0.0),
+            ("id_gap_sum_high", 0.0),
+            ("ids_alike", 1.0),
+            ("inversions", 0.0),
+        ] {
             assert!((signal(&text, &text, name) - expected).abs() < 0.02, "{name}");
         }
     }

@@ -134,6 +134,20 @@ async fn max_age_min_fresh_and_max_stale_are_honoured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_entry_that_the_caller_refuses_is_not_called_expired() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    refrain.keep_with(&[("x-refrain-ttl", "60")], &ask("Define NAT.")).await;
+    for (control, detail) in
+        [("no-store, max-age=0", "detail=max-age"), ("no-store, min-fresh=600", "detail=min-fresh")]
+    {
+        let answer = refrain.chat_with(&[("cache-control", control)], &ask("Define NAT.")).await;
+        let status = answer.header("cache-status");
+        assert!(answer.outcome() == "miss" && status.contains(detail), "{control}: {status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_requests_ttl_is_seconds_within_the_maximum_and_nothing_else() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "[caches.default]\nttl = 60\nmax_ttl = 100").await;

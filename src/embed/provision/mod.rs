@@ -115,14 +115,12 @@ pub fn names(models_dir: &Path) -> Vec<String> {
     names
 }
 
-/// The verifiers that can be named: the built-in one and every folder of `models_dir` with a verifier's manifest.
+/// The verifiers that can be named: every folder of `models_dir` with a verifier's manifest.
 pub fn verifier_names(models_dir: &Path) -> Vec<String> {
-    let mut names = vec![config::Verifier::DEFAULT_MODEL.to_owned()];
     let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
     let found = folders.filter(|folder| folder.path().join(VERIFIER_MANIFEST).is_file());
-    names.extend(found.filter_map(|folder| folder.file_name().into_string().ok()));
+    let mut names: Vec<String> = found.filter_map(|folder| folder.file_name().into_string().ok()).collect();
     names.sort();
-    names.dedup();
     names
 }
 

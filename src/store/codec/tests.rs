@@ -70,6 +70,28 @@ fn the_bytes_of_version_1_are_these_for_ever() {
     assert_eq!(hex(&encode_entry(&sample())), format!("01d65658048000c9ce{meta}{rest}"));
     let vector = encode_vector(id(), &Fingerprint([5; 32]), &[1.0, -0.5]);
     assert_eq!(hex(&vector), format!("01ac3b7eae16fac946{}0000803f000000bf", "05".repeat(32)));
+    let tokens = encode_tokens(id(), &Fingerprint([5; 32]), &tokens());
+    let parts = [
+        "0200000002000000", // dimension, count
+        "070000000000803c", // id 7, its step
+        "090000000000003c", // id 9, its step
+        "7f8100ff",         // codes
+    ];
+    assert_eq!(hex(&tokens[9..]), format!("{}{}", "05".repeat(32), parts.concat()));
+}
+
+fn tokens() -> TokenVectors {
+    TokenVectors::from_parts(2, vec![7, 9], vec![0.015_625, 0.007_812_5], vec![127, -127, 0, -1]).unwrap()
+}
+
+#[test]
+fn token_vectors_come_back_for_their_own_fingerprint_only() {
+    let record = Bytes::from(encode_tokens(id(), &Fingerprint([5; 32]), &tokens()));
+    assert_eq!(decode_tokens(id(), &Fingerprint([5; 32]), &record), Ok(Some(tokens())));
+    assert_eq!(decode_tokens(id(), &Fingerprint([6; 32]), &record), Ok(None));
+    for end in 0..record.len() {
+        assert_eq!(decode_tokens(id(), &Fingerprint([5; 32]), &record.slice(..end)), Err(Damaged));
+    }
 }
 
 #[test]
