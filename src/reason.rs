@@ -94,6 +94,8 @@ reasons! {
         Verifier = "verifier",
         /// The verifier could not look at the near entries, and they are not near enough without it.
         VerifierDown = "verifier-down",
+        /// Somebody said that the near entry's answer was wrong for this prompt.
+        Wrong = "wrong",
         /// The near entries have expired.
         Expired = "expired",
         /// The near entries are older than the caller's `max-age`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cache::feedback::pair_key;
 use crate::cache::fill::Keep;
 use crate::cache::search::{Asked, Considered, Found, Passed, Query};
 use crate::cache::{Cache, Prepared};
@@ -116,6 +117,7 @@ impl Cache {
             && policy.uses(Strategy::Exact)
             && let Some(hit) = self.exact(&question, key, policy, now).await
         {
+            self.remember(&hit, caller, &question.prompt.text);
             return Lookup::Hit(Box::new(hit));
         }
         let sensitive = guard::time_sensitive(&question.prompt.text).is_some();
@@ -126,7 +128,9 @@ impl Cache {
             let passed =
                 if same { Passed { similarity: Similarity::ONE, probability: None, ..passed } } else { passed };
             let tier = if same { Tier::Exact } else { Tier::Semantic };
-            return Lookup::Hit(Box::new(hit_of(passed, tier, now, semantic.considered)));
+            let hit = hit_of(passed, tier, now, semantic.considered);
+            self.remember(&hit, caller, &question.prompt.text);
+            return Lookup::Hit(Box::new(hit));
         }
         let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
         let keep = (!question.directives.no_store && !lifetime.is_zero())
@@ -181,7 +185,8 @@ impl Cache {
         }
         let plain = curated_scope(&question.scope);
         let stored = self.by_key(&plain.exact_key(&prompt.text, &question.scope.attributes)).await?;
-        let same = stored.entry.text == prompt.text;
+        let refused = || pair_key(&stored.entry.cache, stored.entry.tenant, &prompt.text, &stored.entry.text);
+        let same = stored.entry.text == prompt.text && !self.inner.store.is_wrong(refused);
         usable(stored, question.directives, now).filter(|_| same).map(|p| hit_of(p, Tier::Exact, now, Vec::new()))
     }
 

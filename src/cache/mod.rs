@@ -7,6 +7,7 @@
 mod bar;
 mod collapse;
 mod compare;
+mod feedback;
 mod fill;
 mod lookup;
 mod maintain;
@@ -28,6 +29,7 @@ use crate::verify::Verifier;
 
 pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription};
 pub use compare::{Comparison, Would};
+pub use feedback::{Effect, FeedbackError, Verdict};
 pub use fill::{Keep, KeepError};
 pub use lookup::{Forward, Hit, Lookup, Question};
 pub use plain::{PlainFound, PlainPrompt, PlainQuery};
@@ -51,6 +53,7 @@ struct Inner {
     flights: Flights,
     secret: [u8; 32],
     tally: tally::Tally,
+    recents: feedback::Recents,
 }
 
 /// The tenant of entries that all callers of a cache share; no credential hashes to it.
@@ -76,6 +79,7 @@ impl Cache {
                 flights,
                 secret,
                 tally: tally::Tally::default(),
+                recents: feedback::Recents::default(),
             }),
         }
     }

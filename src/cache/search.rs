@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::cache::bar::Bar;
+use crate::cache::feedback::pair_key;
 use crate::cache::{Cache, Prepared};
 use crate::embedding::Embedding;
 use crate::policy::directives::Directives;
@@ -216,6 +217,11 @@ impl Cache {
         }
         if one.stored.entry.text == query.asked.text {
             return First::Passes;
+        }
+        let entry = &one.stored.entry;
+        let pair = || pair_key(&entry.cache, entry.tenant, query.asked.text, &entry.text);
+        if self.inner.store.is_wrong(pair) {
+            return First::Fails(MissReason::Wrong);
         }
         let prepared = Prepared::of(&one.stored);
         if let Some(veto) = guard::judge(&query.asked.features, &prepared.features, query.guards) {

@@ -8,6 +8,7 @@ mod bill;
 mod body;
 mod capture;
 mod decode;
+mod feedback;
 mod head;
 mod hit;
 mod langcache;
@@ -36,7 +37,8 @@ pub fn service(app: App) -> Recorded {
         .route("/v1/caches/{cache}/flush", post(langcache::flush))
         .route("/v1/caches/{cache}/conversations/search", post(langcache::search_conversation))
         .route("/v1/caches/{cache}/lookup", post(lookup::lookup))
-        .route("/v1/caches/{cache}/store", post(lookup::store));
+        .route("/v1/caches/{cache}/store", post(lookup::store))
+        .route("/v1/caches/{cache}/feedback", post(feedback::give));
     let operator_api = Router::new()
         .route("/v1/caches", get(operator::list))
         .route(

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 use super::codec::{self, MetaRecord};
+use super::labels::{self, Label, PairKey};
 use crate::entry::Entry;
 use crate::tokens::TokenVectors;
 use crate::types::{EntryId, Fingerprint, Timestamp};
@@ -31,6 +32,8 @@ pub(super) const VECTORS: TableDefinition<u128, &[u8]> = TableDefinition::new("v
 /// Vectors of the texts' tokens, by id: read for candidates only. Files of earlier versions have no such table until
 /// something is written to them.
 pub(super) const TOKENS: TableDefinition<u128, &[u8]> = TableDefinition::new("tokens");
+/// What people said of pairs of prompts, by the pair's key.
+pub(super) const LABELS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("labels");
 /// Policies and the like, by name.
 pub(super) const SETTINGS: TableDefinition<&str, &[u8]> = TableDefinition::new("settings");
 /// Numbers about the file itself.
@@ -82,6 +85,8 @@ pub(super) enum Vector {
 #[derive(Default)]
 pub(super) struct Extras {
     pub(super) settings: BTreeMap<String, Vec<u8>>,
+    /// Pairs whose answer was wrong.
+    pub(super) wrong: Vec<PairKey>,
     pub(super) clock: Timestamp,
 }
 
@@ -200,6 +205,18 @@ impl File {
         }
     }
 
+    /// Every label, in no order.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] when the file cannot be read at present.
+    pub(super) fn labels(&self) -> Result<Vec<Label>, StoreError> {
+        let database = self.database()?;
+        let read = || -> Result<Vec<Label>, StoreError> {
+            Ok(labels(&database.begin_read()?)?.into_iter().map(|(_, label)| label).collect())
+        };
+        catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(StoreError::Failed(words(panic.as_ref()))))
+    }
+
     /// One whole entry; `None` when it is not there, or damaged.
     ///
     /// # Errors
@@ -278,6 +295,7 @@ fn lay_out(database: &Database) -> Result<(), StoreError> {
     writing.open_table(METAS)?;
     writing.open_table(VECTORS)?;
     writing.open_table(TOKENS)?;
+    writing.open_table(LABELS)?;
     writing.open_table(SETTINGS)?;
     Ok(writing.commit()?)
 }
@@ -329,8 +347,24 @@ pub(super) fn walk(
         let (key, value) = row?;
         extras.settings.insert(key.value().to_owned(), value.value().to_vec());
     }
+    extras.wrong = labels(&reading)?.into_iter().filter(|(_, label)| label.wrong).map(|(key, _)| key).collect();
     extras.clock = Timestamp(reading.open_table(FILE)?.get(CLOCK)?.map_or(0, |guard| guard.value()));
     Ok(extras)
+}
+
+/// Every label that can be read. A file of an earlier version has no table of them until one is kept.
+fn labels(reading: &redb::ReadTransaction) -> Result<Vec<(PairKey, Label)>, StoreError> {
+    let table = match reading.open_table(LABELS) {
+        Ok(table) => table,
+        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut labels = Vec::new();
+    for row in table.iter()? {
+        let (key, record) = row?;
+        labels.extend(labels::decode(record.value()).map(|label| (PairKey(*key.value()), label)));
+    }
+    Ok(labels)
 }
 
 /// Takes records out of the file, and proves that it can be written.

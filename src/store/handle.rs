@@ -82,6 +82,10 @@ impl Inner {
         }
     }
 
+    pub(super) fn labels(&self) -> Result<Vec<super::Label>, StoreError> {
+        self.file.labels()
+    }
+
     /// Asks the writer to drop an entry that cannot be served. Not waited for: the next reader asks again.
     fn forget(&self, id: EntryId) {
         if self.memory.record(id).is_none() {

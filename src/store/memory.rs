@@ -4,12 +4,12 @@
 //! Only the writer changes it, after the commit, so that nothing here is ahead of the disk. Readers take the lock for
 //! one look-up in a map.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::codec::MetaRecord;
-use super::{CacheStats, Stored};
+use super::{CacheStats, PairKey, Stored};
 use crate::index::{Partitions, Point};
 use crate::types::{CacheId, EntryId, ExactKey, Timestamp};
 
@@ -65,6 +65,8 @@ struct State {
     records: HashMap<EntryId, Arc<Record>>,
     caches: HashMap<CacheId, CacheStats>,
     settings: BTreeMap<String, Vec<u8>>,
+    /// Pairs whose answer was wrong.
+    wrong: HashSet<PairKey>,
 }
 
 pub(super) struct Memory {
@@ -136,6 +138,25 @@ impl Memory {
             Some(value) => state.settings.insert(key, value),
             None => state.settings.remove(&key),
         };
+    }
+
+    /// Notes the last word on a pair.
+    pub(super) fn say(&self, pair: PairKey, wrong: bool) {
+        let mut state = self.write();
+        if wrong {
+            state.wrong.insert(pair);
+        } else {
+            state.wrong.remove(&pair);
+        }
+    }
+
+    pub(super) fn is_wrong(&self, pair: &PairKey) -> bool {
+        self.read().wrong.contains(pair)
+    }
+
+    /// Has anything ever been called wrong? Spares the naming of pairs where not.
+    pub(super) fn knows_wrong(&self) -> bool {
+        !self.read().wrong.is_empty()
     }
 
     pub(super) fn stats(&self, cache: &CacheId) -> CacheStats {

@@ -10,6 +10,7 @@
 //! | `codec` | the bytes of a record |
 //! | `file` | the redb file: open, set aside, reopen, read |
 //! | `memory` | metadata, exact keys, vectors, entries at hand |
+//! | `labels` | what people said of pairs of prompts |
 //! | `ledger` | the writer's view of a transaction under way |
 //! | `writer` | group commits |
 
@@ -32,6 +33,7 @@ mod codec;
 mod error;
 mod file;
 mod handle;
+mod labels;
 mod ledger;
 mod memory;
 mod open;
@@ -40,6 +42,7 @@ mod writer;
 pub use crate::index::{AttributeFilter, Candidate, Maintained, SearchKind};
 pub use crate::policy::eviction::Limits;
 pub use error::StoreError;
+pub use labels::{Label, PairKey};
 
 use handle::Inner;
 use writer::{BATCH, Done, Op};
@@ -408,6 +411,28 @@ impl Store {
     /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
     pub async fn delete_setting(&self, key: &str) -> Result<(), StoreError> {
         self.inner.ask(Op::Set { key: key.to_owned(), value: None }).await.map(drop)
+    }
+
+    /// Keeps what somebody said of a pair, durably; the last word on it counts.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
+    pub async fn put_label(&self, pair: PairKey, label: Label) -> Result<(), StoreError> {
+        self.inner.ask(Op::Say { pair, label }).await.map(drop)
+    }
+
+    /// Is the last word on this pair that its answer was wrong? Memory only.
+    pub fn is_wrong(&self, pair: impl FnOnce() -> PairKey) -> bool {
+        self.inner.memory.knows_wrong() && self.inner.memory.is_wrong(&pair())
+    }
+
+    /// Everything that was ever said, in no order.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] when the file cannot be read.
+    pub async fn labels(&self) -> Result<Vec<Label>, StoreError> {
+        let inner = Arc::clone(&self.inner);
+        tokio::task::spawn_blocking(move || inner.labels()).await.map_err(|_| StoreError::Closed)?
     }
 
     /// All settings. Memory only.

@@ -58,6 +58,9 @@ fn load(database: &Database, options: &StoreOptions) -> Result<Loaded, StoreErro
     for (key, value) in extras.settings {
         loaded.memory.set(key, Some(value));
     }
+    for pair in extras.wrong {
+        loaded.memory.say(pair, true);
+    }
     loaded.memory.saw(extras.clock);
     // Also without anything to remove: a file that cannot be written any more should be known now.
     file::remove(database, &loaded.unusable)?;

@@ -12,7 +12,8 @@ use redb::{Table, WriteTransaction};
 use tokio::sync::{mpsc, oneshot};
 
 use super::codec::{self, MetaRecord};
-use super::file::{self, CLOCK, ENTRIES, FILE, File, METAS, SETTINGS, TOKENS, VECTORS};
+use super::file::{self, CLOCK, ENTRIES, FILE, File, LABELS, METAS, SETTINGS, TOKENS, VECTORS};
+use super::labels::{self, Label, PairKey};
 use super::ledger::Ledger;
 use super::memory::{Change, Gone, Memory, Record};
 use super::{Limits, Put, StoreError, Stored};
@@ -39,6 +40,8 @@ pub(super) enum Op {
     Trim { cache: CacheId, limits: Limits, now: Timestamp },
     /// Keep or remove a setting.
     Set { key: String, value: Option<Vec<u8>> },
+    /// Keep what somebody said of a pair.
+    Say { pair: PairKey, label: Label },
     /// Use this embedder's vectors from now on, those in the file first.
     Adopt { fingerprint: Fingerprint, dimension: usize },
     /// Finish what was queued before this, note the time, and end.
@@ -75,6 +78,7 @@ struct Tables<'t> {
     vectors: Table<'t, u128, &'static [u8]>,
     tokens: Table<'t, u128, &'static [u8]>,
     settings: Table<'t, &'static str, &'static [u8]>,
+    labels: Table<'t, &'static [u8; 32], &'static [u8]>,
 }
 
 impl<'t> Tables<'t> {
@@ -85,6 +89,7 @@ impl<'t> Tables<'t> {
             vectors: writing.open_table(VECTORS)?,
             tokens: writing.open_table(TOKENS)?,
             settings: writing.open_table(SETTINGS)?,
+            labels: writing.open_table(LABELS)?,
         })
     }
 }
@@ -149,6 +154,7 @@ impl Writer {
         for (job, mut answer) in jobs.into_iter().zip(answers) {
             match job.op {
                 Op::Set { key, value } => self.memory.set(key, value),
+                Op::Say { pair, label } => self.memory.say(pair, label.wrong),
                 Op::Adopt { fingerprint, dimension } => {
                     // redb panics on pages that were damaged under it.
                     let adopted = catch_unwind(AssertUnwindSafe(|| self.adopt(fingerprint, dimension)));
@@ -222,6 +228,10 @@ impl Writer {
             Op::Trim { cache, limits, now } => self.make_room(tables, cache, None, limits, *now)?,
             Op::Set { key, value } => {
                 set(tables, key, value.as_deref())?;
+                return Ok(Ok(Done::Other));
+            }
+            Op::Say { pair, label } => {
+                tables.labels.insert(&pair.0, labels::encode(label).as_slice())?;
                 return Ok(Ok(Done::Other));
             }
             Op::Adopt { .. } | Op::Close => return Ok(Ok(Done::Other)),
