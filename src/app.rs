@@ -69,14 +69,9 @@ impl Service {
             .map_err(|cause| StartError::Listen { address: config.server.listen.clone(), cause })?;
         let upstreams = upstreams(&config, &secrets)?;
         let embedder = Embedder::start(&config.embedder, secrets.remote_embedder_key.as_deref()).await?;
-        let (store, report) = open_store(&config, &embedder).await?;
+        let (cache, report) = engine(&config, embedder).await?;
         let notices = notices(&report);
-        let clock = Clock::system(report.latest);
-        let secret = installation_secret(&store).await?;
-        let configured = config.caches.iter().map(|(id, file)| (id.clone(), file.policy()));
-        let policies = Policies::load(&store, configured.collect::<std::collections::BTreeMap<CacheId, CachePolicy>>());
         let tasks = Tasks::default();
-        let cache = Cache::new(store, embedder, policies, clock, secret);
         cache.start_upkeep(&tasks, config.store.sweep_every.0);
         let drain = config.server.drain.0;
         let access = Access::new(secrets.admin_key.as_deref());
@@ -120,11 +115,32 @@ impl Service {
         for (name, count) in stuck {
             tracing::warn!(task = name, count, "still running after the drain limit; ended");
         }
-        let cache = self.cache.clone();
-        let joined = tokio::task::spawn_blocking(move || cache.embedder().shutdown());
-        let _ = tokio::time::timeout(Duration::from_secs(5), joined).await;
-        self.cache.store().clone().close().await
+        close(self.cache).await
     }
+}
+
+/// The engine with its store, without a door and without upkeep.
+///
+/// # Errors
+/// When the store cannot be opened.
+pub async fn engine(config: &Config, embedder: Embedder) -> Result<(Cache, OpenReport), StoreError> {
+    let (store, report) = open_store(config, &embedder).await?;
+    let clock = Clock::system(report.latest);
+    let secret = installation_secret(&store).await?;
+    let configured = config.caches.iter().map(|(id, file)| (id.clone(), file.policy()));
+    let policies = Policies::load(&store, configured.collect::<std::collections::BTreeMap<CacheId, CachePolicy>>());
+    Ok((Cache::new(store, embedder, policies, clock, secret), report))
+}
+
+/// Ends the embedder's threads, then closes the store.
+///
+/// # Errors
+/// When the store cannot be closed cleanly.
+pub async fn close(cache: Cache) -> Result<(), StoreError> {
+    let embedder = cache.embedder().clone();
+    let joined = tokio::task::spawn_blocking(move || embedder.shutdown());
+    let _ = tokio::time::timeout(Duration::from_secs(5), joined).await;
+    cache.store().clone().close().await
 }
 
 async fn serve(

@@ -8,7 +8,7 @@
 //! | layer | modules | does |
 //! |---|---|---|
 //! | L5 | `main`, [`cli`], [`app`] | puts the parts together, shuts them down in order |
-//! | L4 | [`http`] | translates between HTTP and the engine; holds no decision |
+//! | L4 | [`http`], [`eval`] | translates between HTTP and the engine, measures the engine; both hold no decision |
 //! | L3 | [`cache`], [`upstream`] | sequences: lookup, fill, purge, maintain; calls a provider |
 //! | L2 | [`store`], [`embed`], [`index`] | mechanism: I/O, threads, locks |
 //! | L1 | [`policy`], [`dialect`] | pure: decide; parse and print. No async, no I/O, no clock |
@@ -32,6 +32,7 @@ pub mod embed;
 pub mod embedding;
 pub mod entry;
 pub mod error;
+pub mod eval;
 pub mod http;
 pub mod index;
 pub mod metrics;

@@ -2,8 +2,11 @@
 //!
 //! Exit codes: 0 done, 1 it ran and the answer is no, 2 bad use.
 
+mod calibrate;
 mod check_config;
 mod demo;
+mod eval;
+mod measuring;
 mod models;
 mod provider;
 mod serve;
@@ -32,6 +35,10 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Fetch, list or verify model files and the runtime library
     Models(models::ModelsArgs),
+    /// Measure hits and false hits with labelled pairs, recorded prompts or conversations
+    Eval(eval::EvalArgs),
+    /// Choose a threshold that labelled pairs bound the false-hit rate of
+    Calibrate(calibrate::CalibrateArgs),
     /// Validate a configuration and print the effective one
     CheckConfig(check_config::CheckConfigArgs),
 }
@@ -48,6 +55,8 @@ pub fn main() -> ExitCode {
         Some(Command::Serve(args)) => serve::run(&args, &env),
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Models(args)) => models::run(&args),
+        Some(Command::Eval(args)) => eval::run(&args, &env),
+        Some(Command::Calibrate(args)) => calibrate::run(&args, &env),
         Some(Command::CheckConfig(args)) => check_config::run(&args, &env),
     }
 }

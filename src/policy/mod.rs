@@ -2,10 +2,13 @@
 //!
 //! No function here waits, reads a clock or touches a file; `now` is an argument. What is decided here is done elsewhere.
 
+pub mod binomial;
 pub mod cache_status;
+pub mod calibrate;
 pub mod directives;
 pub mod document;
 pub mod eviction;
 pub mod freshness;
 pub mod guard;
 pub mod partition;
+pub mod rate;

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cache", 3),
     ("upstream", 3),
     ("http", 4),
+    ("eval", 4),
     ("app", 5),
     ("cli", 5),
     ("main", 5),

@@ -9,6 +9,7 @@ mod support;
 
 mod content;
 mod crash;
+mod eval;
 mod faults;
 mod framing;
 mod freshness;

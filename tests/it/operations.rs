@@ -17,12 +17,16 @@ async fn every_command_has_help_with_an_example_and_bad_use_is_two() {
         &["models", "list", "--help"],
         &["models", "verify", "--help"],
         &["check-config", "--help"],
+        &["eval", "--help"],
+        &["calibrate", "--help"],
     ] {
         let (code, said) = run(arguments).await;
         assert_eq!(code, Some(0), "{arguments:?}");
         assert!(said.contains("Example:\n  refrain "), "{arguments:?}: {said}");
     }
-    for arguments in [&["fly"][..], &["serve", "--colour"], &["demo", "--first-token-ms", "soon"], &["models"]] {
+    for arguments in
+        [&["fly"][..], &["serve", "--colour"], &["demo", "--first-token-ms", "soon"], &["models"], &["eval"]]
+    {
         let (code, said) = run(arguments).await;
         assert_eq!(code, Some(2), "{arguments:?}");
         assert!(said.contains("--help"), "{arguments:?}: {said}");

@@ -79,7 +79,8 @@ impl GuardName {
         }
     }
 
-    fn is_on(self, guards: &Guards) -> bool {
+    /// Do these settings ask for it?
+    pub fn is_on(self, guards: &Guards) -> bool {
         match self {
             Self::Numbers => guards.numbers,
             Self::Negation => guards.negation,
