@@ -5,6 +5,7 @@
 //! embedder turns into a reason to go upstream, never into an error of the caller's (I6).
 
 mod collapse;
+mod compare;
 mod fill;
 mod lookup;
 mod maintain;
@@ -24,6 +25,7 @@ use crate::tasks::Tasks;
 use crate::types::{CacheId, Clock, TenantId};
 
 pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription};
+pub use compare::Comparison;
 pub use fill::{Keep, KeepError};
 pub use lookup::{Forward, Hit, Lookup, Question};
 pub use plain::{PlainFound, PlainPrompt, PlainQuery};
