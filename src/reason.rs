@@ -86,6 +86,10 @@ reasons! {
         GuardCasing = "guard-casing",
         /// Near entries swap the roles: from A to B, from B to A.
         GuardDirection = "guard-direction",
+        /// Near entries ask for something else: who, when, why, how many.
+        GuardAsked = "guard-asked",
+        /// Near entries have another word in the same place, or ask something more.
+        GuardWords = "guard-words",
         /// Near entries carry another delimited payload.
         GuardPayload = "guard-payload",
         /// Near entries speak of another time.

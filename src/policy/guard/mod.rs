@@ -10,21 +10,28 @@
 mod asked;
 mod casing;
 mod direction;
-mod extra;
+mod fold;
 mod hidden;
 mod lexicon;
 mod names;
+mod nearness;
 mod negation;
 mod numbers;
+mod numerals;
 mod payload;
 mod polarity;
 mod quantity;
+mod reader;
 mod relation;
+mod stem;
 mod text;
 mod time;
+mod words;
 
 pub use hidden::has_hidden;
 pub use time::time_sensitive;
+
+use nearness::Nearness;
 
 use crate::reason::MissReason;
 use crate::settings::{Guards, TimeGuard};
@@ -40,18 +47,31 @@ pub enum GuardName {
     Names,
     /// Capitals and accents that make another word.
     Casing,
-    /// Roles exchanged, or something else asked for.
+    /// Roles exchanged.
     Direction,
+    /// Something else asked for: who, when, why, how many.
+    Asked,
     /// Quoted, fenced or delimited material.
     Payload,
+    /// Another word in the same place, or words more.
+    Words,
     /// Relative times.
     Time,
 }
 
 impl GuardName {
     /// All guards, in order.
-    pub const ALL: [Self; 7] =
-        [Self::Numbers, Self::Negation, Self::Names, Self::Casing, Self::Direction, Self::Payload, Self::Time];
+    pub const ALL: [Self; 9] = [
+        Self::Numbers,
+        Self::Negation,
+        Self::Names,
+        Self::Casing,
+        Self::Direction,
+        Self::Asked,
+        Self::Payload,
+        Self::Time,
+        Self::Words,
+    ];
 
     /// The label in explain answers.
     pub fn as_str(self) -> &'static str {
@@ -61,7 +81,9 @@ impl GuardName {
             Self::Names => "names",
             Self::Casing => "casing",
             Self::Direction => "direction",
+            Self::Asked => "asked",
             Self::Payload => "payload",
+            Self::Words => "words",
             Self::Time => "time",
         }
     }
@@ -74,7 +96,9 @@ impl GuardName {
             Self::Names => MissReason::GuardNames,
             Self::Casing => MissReason::GuardCasing,
             Self::Direction => MissReason::GuardDirection,
+            Self::Asked => MissReason::GuardAsked,
             Self::Payload => MissReason::GuardPayload,
+            Self::Words => MissReason::GuardWords,
             Self::Time => MissReason::GuardTime,
         }
     }
@@ -83,9 +107,9 @@ impl GuardName {
         match self {
             Self::Numbers => guards.numbers,
             Self::Negation => guards.negation,
-            Self::Names => guards.names,
+            Self::Names | Self::Words => guards.names,
             Self::Casing => guards.casing,
-            Self::Direction => true,
+            Self::Direction | Self::Asked => true,
             Self::Payload => guards.payload,
             Self::Time => guards.time != TimeGuard::Off,
         }
@@ -105,6 +129,7 @@ pub struct Veto {
 #[derive(Clone, Debug)]
 pub struct Features {
     composed: String,
+    content: nearness::Content,
     numbers: numbers::Numbers,
     negation: negation::Negation,
     names: names::Names,
@@ -112,7 +137,7 @@ pub struct Features {
     order: direction::Order,
     asked: asked::Asked,
     relations: relation::Relations,
-    words: extra::Words,
+    words: words::Words,
     payload: payload::Payload,
     moments: time::Moments,
 }
@@ -122,6 +147,7 @@ impl Features {
     pub fn of(text: &str) -> Self {
         let text = text::Text::of(text);
         Self {
+            content: nearness::Content::of(&text),
             numbers: numbers::Numbers::of(&text),
             negation: negation::Negation::of(&text),
             names: names::Names::of(&text),
@@ -129,48 +155,67 @@ impl Features {
             order: direction::Order::of(&text),
             asked: asked::Asked::of(&text),
             relations: relation::Relations::of(&text),
-            words: extra::Words::of(&text),
+            words: words::Words::of(&text),
             payload: payload::Payload::of(&text),
             moments: time::Moments::of(&text),
             composed: text.composed,
         }
     }
 
-    fn difference(&self, other: &Self, guard: GuardName) -> Option<String> {
+    fn difference(&self, other: &Self, guard: GuardName, near: &Nearness<'_>) -> Option<String> {
         match guard {
-            GuardName::Numbers => self.numbers.difference(&other.numbers),
-            GuardName::Negation => self.negation.difference(&other.negation),
-            GuardName::Names => self.names.difference(&other.names),
+            GuardName::Numbers => self.numbers.difference(&other.numbers, near),
+            GuardName::Negation => self.negation.difference(&other.negation, near),
+            GuardName::Names => self.names.difference(&other.names, near),
             GuardName::Casing => self.casing.difference(&other.casing),
             GuardName::Direction => {
-                let order = self.order.difference(&other.order);
-                let order = order.or_else(|| self.relations.difference(&other.relations));
-                order.or_else(|| self.asked.difference(&other.asked))
+                self.order.difference(&other.order, near).or_else(|| self.relations.difference(&other.relations, near))
             }
-            GuardName::Payload => {
-                self.payload.difference(&other.payload).or_else(|| self.words.difference(&other.words))
-            }
-            GuardName::Time => self.moments.difference(&other.moments),
+            GuardName::Asked => self.asked.difference(&other.asked, near),
+            GuardName::Payload => self.payload.difference(&other.payload, near),
+            GuardName::Words => self.words.difference(&other.words, near),
+            GuardName::Time => self.moments.difference(&other.moments, near),
         }
     }
 
-    fn veto(&self, other: &Self, guard: GuardName) -> Option<Veto> {
-        if self.composed == other.composed {
-            return None;
-        }
-        self.difference(other, guard).map(|difference| Veto { guard, difference })
+    /// The words of the given guards, in order; none about equal texts.
+    fn vetoes<'a>(
+        &'a self,
+        other: &'a Self,
+        guards: impl Iterator<Item = GuardName>,
+    ) -> impl Iterator<Item = (GuardName, Option<Veto>)> {
+        let same = self.composed == other.composed;
+        let near = self.content.against(&other.content);
+        guards.map(move |guard| {
+            let difference = if same { None } else { self.difference(other, guard, &near) };
+            (guard, difference.map(|difference| Veto { guard, difference }))
+        })
     }
 }
 
 /// The first veto of the guards that are on. Symmetric: the order of the two decides the wording only.
 pub fn judge(query: &Features, candidate: &Features, guards: &Guards) -> Option<Veto> {
-    GuardName::ALL.into_iter().filter(|guard| guard.is_on(guards)).find_map(|guard| query.veto(candidate, guard))
+    let on = GuardName::ALL.into_iter().filter(|guard| guard.is_on(guards));
+    query.vetoes(candidate, on).find_map(|(_, veto)| veto)
 }
 
 /// The word of every guard that is on, for an explanation.
 pub fn verdicts(query: &Features, candidate: &Features, guards: &Guards) -> Vec<(GuardName, Option<Veto>)> {
     let on = GuardName::ALL.into_iter().filter(|guard| guard.is_on(guards));
-    on.map(|guard| (guard, query.veto(candidate, guard))).collect()
+    query.vetoes(candidate, on).collect()
+}
+
+/// What one part of the evidence says of two texts; for the tables of examples.
+#[cfg(test)]
+fn differ<T>(
+    a: &str,
+    b: &str,
+    of: impl Fn(&text::Text) -> T,
+    difference: impl Fn(&T, &T, &Nearness<'_>) -> Option<String>,
+) -> Option<String> {
+    let (a, b) = (text::Text::of(a), text::Text::of(b));
+    let (ours, theirs) = (nearness::Content::of(&a), nearness::Content::of(&b));
+    difference(&of(&a), &of(&b), &ours.against(&theirs))
 }
 
 #[cfg(test)]

@@ -1,12 +1,17 @@
 //! Proper names: a text that names something else, or something more, asks something else.
 //!
 //! A name is a capital inside a sentence, an acronym, CamelCase, an address or file, a handle or tag, or a word that
-//! `lexicon/names.txt` knows in any casing. The other text must mention it, in any casing; a capital that opens a
-//! sentence, or stands in a text that capitalises everything, is no evidence.
+//! `lexicon/names.txt` or `lexicon/han_names.txt` knows in any casing. The other text must mention it, in any casing; a
+//! capital that opens a sentence, or stands in a text that capitalises everything, is no evidence. Two texts that name
+//! different things differ; a name in one of them alone is a difference only where the rest is worded alike, since
+//! people who tell the same in their own words name more or less of it.
 
+use super::fold;
 use super::lexicon;
+use super::nearness::Nearness;
 use super::quantity;
-use super::text::{Kind, Style, Text, Token, stem};
+use super::stem::mistyped;
+use super::text::{Kind, Style, Text, Token};
 
 /// The names in one text, and all words it could mention others' names with.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +35,7 @@ impl Names {
             found.begins.push(found.run_on.len());
             found.run_on.push_str(&token.folded);
             found.mentions.push(key(token));
-            if token.kind == Kind::Word {
+            if token.kind == Kind::Word && token.folded != token.stem {
                 found.mentions.push(token.folded.clone());
             }
             found.mentions.extend(humps(&token.raw));
@@ -75,18 +80,35 @@ impl Names {
         begins().any(|&at| self.run_on.get(at..).is_some_and(|rest| rest.starts_with(name)))
     }
 
-    pub(super) fn difference(&self, other: &Self) -> Option<String> {
-        let missing = |one: &Self, two: &Self| {
-            let absent =
-                one.names.iter().find(|(name, written)| !two.mentions(name, written) && !one.spelt_by(name, two));
-            absent.map(|(_, written)| written.clone())
-        };
-        match (missing(self, other), missing(other, self)) {
-            (None, None) => None,
-            (Some(ours), None) => Some(format!("{ours:?} is in one text only")),
-            (None, Some(theirs)) => Some(format!("{theirs:?} is in one text only")),
-            (Some(ours), Some(theirs)) => Some(format!("{ours:?} against {theirs:?}")),
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        if self.names.is_empty() && other.names.is_empty() {
+            return None;
         }
+        match (self.missing(other), other.missing(self)) {
+            (Some(ours), Some(theirs)) if near.akin() => Some(format!("{ours:?} against {theirs:?}")),
+            // In Chinese a product is often left unnamed where everybody means the same one.
+            (Some(one), None) | (None, Some(one))
+                if near.tight() && near.within() && !one.starts_with(fold::is_han) =>
+            {
+                Some(format!("{one:?} is in one text only"))
+            }
+            _ => None,
+        }
+    }
+
+    /// A name of this text that the other does not mention, not even with a slip.
+    fn missing(&self, other: &Self) -> Option<&str> {
+        let absent = self.names.iter().find(|(name, written)| {
+            !other.mentions(name, written) && !self.spelt_by(name, other) && !other.misspells(name)
+        });
+        absent.map(|(_, written)| written.as_str())
+    }
+
+    /// Does a word that is itself no name, or a strange one beside a known one, look like this name with a slip?
+    fn misspells(&self, name: &str) -> bool {
+        let known = |word: &str| lexicon::known_name(word).is_some();
+        let named = |word: &str| self.names.iter().any(|(name, _)| name == word);
+        self.mentions.iter().any(|word| (!named(word) || known(name) != known(word)) && mistyped(name, word))
     }
 
     /// Is this word part of a full name whose acronym the other text uses?
@@ -102,7 +124,7 @@ impl Names {
 /// The form in which names are compared: a known name's usual spelling, otherwise the stem.
 fn key(token: &Token) -> String {
     match token.kind {
-        Kind::Word => lexicon::known_name(&token.folded).map_or_else(|| stem(&token.folded), str::to_owned),
+        Kind::Word | Kind::Han => lexicon::known_name(&token.folded).map_or_else(|| token.stem.clone(), str::to_owned),
         _ => token.folded.clone(),
     }
 }
@@ -128,7 +150,8 @@ fn is_name(text: &Text, i: usize) -> bool {
         Kind::Address => true,
         Kind::Identifier => token.raw.contains('_'),
         Kind::Word => tagged(text, i) || is_letter(text, i) || is_named_word(text, token),
-        Kind::Number | Kind::Han | Kind::Symbol => false,
+        Kind::Han => lexicon::known_name(&token.folded).is_some(),
+        Kind::Number | Kind::Symbol => false,
     }
 }
 
@@ -153,7 +176,7 @@ fn is_named_word(text: &Text, token: &Token) -> bool {
         return false;
     }
     let inner_capital = token.raw.chars().skip(1).any(char::is_uppercase) && token.raw.chars().any(char::is_lowercase);
-    let function = lexicon::is_function_word(&token.folded);
+    let function = token.function;
     match text.style {
         Style::Capitals => false,
         _ if token.all_capitals() => !function || matches!(token.raw.as_str(), "US" | "IT" | "WHO"),
@@ -168,7 +191,7 @@ mod tests {
     use super::*;
 
     fn difference(a: &str, b: &str) -> Option<String> {
-        Names::of(&Text::of(a)).difference(&Names::of(&Text::of(b)))
+        super::super::differ(a, b, Names::of, Names::difference)
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! A word or phrase stands at one pole of one or more axes, so that synonyms agree (`enable` = `turn on`) and opposites
 //! clash (`enable` against `turn off`). The table is `lexicon/polarity.txt`.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::lexicon;
+use super::lexicon::{self, HashMap};
+use super::nearness::Nearness;
 use super::text::{Kind, Text};
 
 /// One end of one axis.
@@ -16,12 +16,14 @@ struct Pole {
     second: bool,
     /// Both poles in one text against one in the other are a difference too.
     strict: bool,
+    /// Too common a word to weigh anywhere but in its opposite's place.
+    weak: bool,
 }
 
 static POLES: LazyLock<HashMap<String, Vec<Pole>>> = LazyLock::new(table);
 
 /// Verbs whose particle may stand some words later: "turn the lights off".
-const PHRASAL: [&str; 21] = [
+const PHRASAL: [&str; 25] = [
     "turn",
     "switch",
     "power",
@@ -43,16 +45,20 @@ const PHRASAL: [&str; 21] = [
     "switching",
     "pick",
     "drop",
+    "rent",
+    "let",
+    "hire",
+    "lease",
 ];
 const PARTICLES: [&str; 6] = ["on", "off", "up", "down", "in", "out"];
 
 fn table() -> HashMap<String, Vec<Pole>> {
-    let mut given: HashMap<String, Vec<Pole>> = HashMap::new();
-    let mut inflected: HashMap<String, Vec<Pole>> = HashMap::new();
+    let mut given: HashMap<String, Vec<Pole>> = HashMap::default();
+    let mut inflected: HashMap<String, Vec<Pole>> = HashMap::default();
     for (axis, line) in (0u16..).zip(lexicon::lines(include_str!("lexicon/polarity.txt"))) {
-        let strict = line.starts_with('!');
-        for (second, side) in line.trim_start_matches('!').split('|').enumerate() {
-            let pole = Pole { axis, second: second > 0, strict };
+        let (strict, weak) = (line.starts_with('!'), line.starts_with('~'));
+        for (second, side) in line.trim_start_matches(['!', '~']).split('|').enumerate() {
+            let pole = Pole { axis, second: second > 0, strict, weak };
             for word in side.split_whitespace() {
                 given.entry(word.to_owned()).or_default().push(pole);
                 for form in inflections(word) {
@@ -134,7 +140,9 @@ impl Polarity {
             if let Some(particle) = parted(text, i) {
                 phrase.clear();
                 phrase.extend([token.folded.as_str(), "_", text.tokens[particle].folded.as_str()]);
-                found.add(&phrase);
+                if found.add(&phrase) {
+                    continue;
+                }
             }
             found.add_word(text, i);
         }
@@ -165,13 +173,14 @@ impl Polarity {
     }
 
     /// The first axis on which the texts clash, and the two words.
-    pub(super) fn clash<'a>(&'a self, other: &'a Self) -> Option<(&'a str, &'a str)> {
+    pub(super) fn clash<'a>(&'a self, other: &'a Self, near: &Nearness<'_>) -> Option<(&'a str, &'a str)> {
+        let (close, tight) = (near.close(), near.tight());
         let against = |one: &'a Self, two: &'a Self| {
-            one.poles.iter().find_map(|(pole, word)| {
+            one.poles.iter().filter(|(pole, _)| tight || !pole.weak).find_map(|(pole, word)| {
                 let opposite = Pole { second: !pole.second, ..*pole };
                 let theirs = two.has(opposite)?;
                 let both = (one.has(opposite).is_some(), two.has(*pole).is_some());
-                let clashes = if pole.strict { both != (true, true) } else { both == (false, false) };
+                let clashes = if pole.strict && close { both != (true, true) } else { both == (false, false) };
                 clashes.then_some((word.as_str(), theirs))
             })
         };
@@ -192,9 +201,11 @@ mod tests {
     use super::*;
 
     fn clash(a: &str, b: &str) -> bool {
-        let (a, b) = (Polarity::of(&Text::of(a)), Polarity::of(&Text::of(b)));
-        assert_eq!(a.clash(&b).is_some(), b.clash(&a).is_some());
-        a.clash(&b).is_some()
+        let clash =
+            |one: &Polarity, two: &Polarity, near: &Nearness<'_>| one.clash(two, near).map(|(a, b)| format!("{a} {b}"));
+        let clashes = super::super::differ(a, b, Polarity::of, clash).is_some();
+        assert_eq!(super::super::differ(b, a, Polarity::of, clash).is_some(), clashes);
+        clashes
     }
 
     #[test]

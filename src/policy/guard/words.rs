@@ -1,0 +1,277 @@
+//! Another word in the same place, or something more that is asked.
+//!
+//! The guards before this one know kinds of words; the world's names and things are endless. So two texts of which each
+//! has exactly one word that the other lacks, in the same place, differ, whatever the words are ("plum", "pear";
+//! "zorbify", "frobnicate") — unless they are forms, slips or synonyms of one another, which [`super::nearness`] has
+//! paired up already. One exchanged word among many in other wordings is left to the verifier.
+
+use super::nearness::{self, Nearness, Unit};
+use super::text::{Kind, Text, Token};
+
+/// Added to a question, these change nothing.
+const FILLERS: [&str; 30] = [
+    "please",
+    "thanks",
+    "thank",
+    "you",
+    "kindly",
+    "cheers",
+    "ty",
+    "pls",
+    "plz",
+    "asap",
+    "hello",
+    "hi",
+    "regards",
+    "advance",
+    "in",
+    "again",
+    "now",
+    "today",
+    "currently",
+    "nowadays",
+    "ever",
+    "really",
+    "actually",
+    "exactly",
+    "like",
+    "about",
+    "too",
+    "help",
+    "急",
+    "图",
+];
+
+/// Words that begin a further condition: "in feet", "without a key", "for children".
+const CONDITIONS: [&str; 20] = [
+    "in", "for", "with", "without", "on", "at", "under", "by", "after", "before", "during", "from", "as", "per",
+    "using", "if", "when", "unless", "only", "except",
+];
+
+/// From this many words on, words at the end are an addition, not a longer form of a fragment.
+const SENTENCE: usize = 4;
+
+/// The words of one text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    tokens: Vec<Piece>,
+    /// The text as a row of senses, without articles and the like.
+    frame: Vec<u64>,
+    /// About words rather than things: translate, spell, define.
+    mentions: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    folded: String,
+    kind: Kind,
+    weighs: bool,
+    stops: bool,
+}
+
+impl Words {
+    pub(super) fn of(text: &Text) -> Self {
+        let piece = |token: &Token| Piece {
+            folded: token.folded.clone(),
+            kind: token.kind,
+            weighs: token.weighs(),
+            stops: token.stops(),
+        };
+        let telling = text.tokens.iter().filter(|token| token.wordlike() || token.stops() || token.is(","));
+        let mut tokens: Vec<Piece> = telling.map(piece).collect();
+        while tokens.last().is_some_and(|last| last.kind == Kind::Symbol) {
+            tokens.pop();
+        }
+        let frame = text.tokens.iter().filter_map(framed).collect();
+        Self { tokens, frame, mentions: mentions_words(text) }
+    }
+
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        self.exchanged(other, near)
+            .or_else(|| self.reworded(other, near))
+            .or_else(|| self.added(other, near))
+            .or_else(|| other.added(self, near))
+    }
+
+    /// Everything the same but one word.
+    fn exchanged(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        let plain = |unit: &&Unit| unit.kind != Kind::Number;
+        let (mut ours, mut theirs) = (near.ours().filter(plain), near.theirs().filter(plain));
+        let (one, two) = (ours.next()?, theirs.next()?);
+        let length = self.frame.len();
+        if ours.next().is_some() || theirs.next().is_some() || length != other.frame.len() {
+            return None;
+        }
+        let same = |(a, b): &(&u64, &u64)| a == b;
+        let head = self.frame.iter().zip(&other.frame).take_while(same).count();
+        let tail = self.frame.iter().rev().zip(other.frame.iter().rev()).take_while(same).count();
+        (head + tail + 1 >= length).then(|| format!("{:?} against {:?}", one.word, two.word))
+    }
+
+    /// Where words are the subject, a synonym is another word.
+    fn reworded(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        if !(self.mentions && other.mentions && near.close()) {
+            return None;
+        }
+        let (ours, theirs) = (self.alone(other), other.alone(self));
+        match (ours.as_slice(), theirs.as_slice()) {
+            ([one], [two]) => Some(format!("{one:?} against {two:?}")),
+            _ => None,
+        }
+    }
+
+    /// Words of content as written that the other text lacks.
+    fn alone(&self, other: &Self) -> Vec<&str> {
+        let lacks = |piece: &&Piece| !other.tokens.iter().any(|theirs| theirs.folded == piece.folded);
+        let words = self.tokens.iter().filter(|piece| piece.weighs && !SPEAKING.contains(&piece.folded.as_str()));
+        words.filter(lacks).map(|piece| piece.folded.as_str()).collect()
+    }
+
+    /// The other text is this one with a run of words more.
+    fn added(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        let more = other.tokens.len().checked_sub(self.tokens.len()).filter(|more| *more > 0)?;
+        if !near.within() || self.tokens.iter().filter(|piece| piece.kind != Kind::Symbol).count() < SENTENCE {
+            return None;
+        }
+        let same = |(one, two): &(&Piece, &Piece)| one.folded == two.folded;
+        let head = self.tokens.iter().zip(&other.tokens).take_while(same).count();
+        let tail = self.tokens.iter().rev().zip(other.tokens.iter().rev()).take_while(same).count();
+        if head + tail < self.tokens.len() {
+            return None;
+        }
+        let start = self.tokens.len() - tail.min(self.tokens.len());
+        let run = other.tokens.get(start.min(head)..start.min(head) + more)?;
+        let word = run.iter().find(|piece| piece.weighs && !FILLERS.contains(&piece.folded.as_str()))?;
+        let before = start.min(head).checked_sub(1).and_then(|at| other.tokens.get(at));
+        let listed =
+            run.iter().chain(before).any(|piece| matches!(piece.folded.as_str(), "," | "and" | "or" | "和" | "或"));
+        let long = run.len() > 1;
+        let condition = long && run.first().is_some_and(|piece| CONDITIONS.contains(&piece.folded.as_str()));
+        // A sentence before is a greeting or the story so far; one behind asks or demands more.
+        let sentence = long
+            && before.is_some()
+            && tail == 0
+            && word.kind != Kind::Han
+            && run.iter().chain(before).any(|p| p.stops);
+        (listed && before.is_some() || condition || sentence).then(|| format!("one text has {:?} more", word.folded))
+    }
+}
+
+/// Words that say that a text is about words.
+const SPEAKING: [&str; 27] = [
+    "translate",
+    "translation",
+    "translated",
+    "spell",
+    "spelling",
+    "spelled",
+    "pronounce",
+    "pronunciation",
+    "synonym",
+    "synonyms",
+    "antonym",
+    "antonyms",
+    "rhyme",
+    "rhymes",
+    "plural",
+    "conjugate",
+    "conjugation",
+    "paraphrase",
+    "rephrase",
+    "proofread",
+    "翻译",
+    "造句",
+    "近义词",
+    "反义词",
+    "拼音",
+    "组词",
+    "怎么读",
+];
+
+/// What a token adds to the frame; `None` for what comes and goes without changing a question.
+fn framed(token: &Token) -> Option<u64> {
+    if !token.wordlike() {
+        return None;
+    }
+    if !token.function {
+        return Some(nearness::sense(&token.stem));
+    }
+    let word = match token.folded.as_str() {
+        "a" | "an" | "the" | "my" | "your" | "our" | "their" | "some" | "any" | "this" | "that" | "please" | "just"
+        | "really" | "very" | "also" | "so" => return None,
+        "which" | "what's" => "what",
+        "could" | "would" | "should" | "will" => "can",
+        "does" | "did" => "do",
+        "are" | "was" | "were" | "am" | "be" => "is",
+        "you" | "we" | "one" => "i",
+        word if token.kind == Kind::Han => return asking(word).then(|| nearness::sense(word)),
+        word => word,
+    };
+    Some(nearness::sense(word))
+}
+
+/// Chinese words that ask; other words without content come and go.
+fn asking(word: &str) -> bool {
+    word.contains(['么', '哪', '谁', '几', '多', '何', '咋', '啥'])
+}
+
+fn mentions_words(text: &Text) -> bool {
+    text.tokens.iter().any(|token| SPEAKING.contains(&token.folded.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(a: &str, b: &str) -> Option<String> {
+        super::super::differ(a, b, Words::of, Words::difference)
+    }
+
+    #[test]
+    fn another_word_in_the_same_place_differs() {
+        for (a, b) in [
+            ("How do I peel a plum?", "How do I peel a pear?"),
+            ("Does the tool zorbify lists?", "Does the tool frobnicate lists?"),
+            ("Is the boat a yawl?", "Is the boat a ketch?"),
+            ("什么茶好喝", "什么酒好喝"),
+            ("ما هي عاصمة بيرو؟", "ما هي عملة بيرو؟"),
+        ] {
+            assert!(difference(a, b).is_some(), "{a} / {b}");
+            assert!(difference(b, a).is_some(), "{b} / {a}");
+        }
+    }
+
+    #[test]
+    fn an_addition_differs() {
+        for (a, b) in [
+            ("How high is the old tower?", "How high is the old tower in fathoms?"),
+            ("How high is the old tower?", "How high is the old tower and who built it?"),
+            ("How high is the old tower?", "How high is the old tower? Answer in one word."),
+            ("What do I cook with eggs and flour?", "What do I cook with eggs, milk and flour?"),
+        ] {
+            assert!(difference(a, b).is_some(), "{a} / {b}");
+            assert!(difference(b, a).is_some(), "{b} / {a}");
+        }
+    }
+
+    #[test]
+    fn where_words_are_the_subject_a_synonym_is_another_word() {
+        assert!(difference("Translate to French - the dog is big", "Translate to French - the dog is large").is_some());
+        assert_eq!(difference("Why is the dog big?", "Why is the dog large?"), None);
+    }
+
+    #[test]
+    fn thanks_and_other_wordings_pass() {
+        for (a, b) in [
+            ("How high is the old tower?", "How high is the old tower, please?"),
+            ("How high is the old tower?", "How high is the old tower? Thank you in advance"),
+            ("old tower", "old tower height"),
+            ("How high is the old tower?", "What is the height of the old tower?"),
+            ("How do I buy a stamp?", "Where can I purchase stamps?"),
+            ("How do I recieve a parcel?", "How do I receive a parcel?"),
+        ] {
+            assert_eq!(difference(a, b), None, "{a} / {b}");
+            assert_eq!(difference(b, a), None, "{b} / {a}");
+        }
+    }
+}
