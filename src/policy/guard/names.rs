@@ -85,7 +85,7 @@ impl Names {
             return None;
         }
         match (self.missing(other), other.missing(self)) {
-            (Some(ours), Some(theirs)) if near.akin() => Some(format!("{ours:?} against {theirs:?}")),
+            (Some(ours), Some(theirs)) if near.close() || near.brief() => Some(format!("{ours:?} against {theirs:?}")),
             // In Chinese a product is often left unnamed where everybody means the same one.
             (Some(one), None) | (None, Some(one))
                 if near.tight() && near.within() && !one.starts_with(fold::is_han) =>

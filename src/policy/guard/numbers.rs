@@ -14,21 +14,22 @@ use super::text::Text;
 pub(super) struct Figure {
     pub value: String,
     pub unit: Option<&'static str>,
+    /// Other ways to say the same.
+    pub also: Vec<(String, Option<&'static str>)>,
 }
 
 impl Figure {
     pub(super) fn new(value: impl Into<String>, unit: Option<&'static str>) -> Self {
-        Self { value: value.into(), unit }
+        Self { value: value.into(), unit, also: Vec::new() }
     }
 
     /// The same value, in the same unit or in one that goes without saying ("at 24", "24 years old").
     fn agrees(&self, other: &Self) -> bool {
-        let units = match (self.unit, other.unit) {
-            (None, unit) | (unit, None) => unit != Some("%"),
-            (ours, theirs) => ours == theirs,
+        let told = |one: &Self, two: &Self| {
+            let mut all = one.also.iter().map(|(value, unit)| (value.as_str(), *unit));
+            all.any(|(value, unit)| unit == two.unit && value == two.value)
         };
-        // "Day 11" is "the 11th day".
-        units && self.value.trim_start_matches('#') == other.value.trim_start_matches('#')
+        alike((&self.value, self.unit), (&other.value, other.unit)) || told(self, other) || told(other, self)
     }
 
     /// Can one stand where the other stands?
@@ -42,12 +43,21 @@ impl Figure {
     }
 }
 
+fn alike(one: (&str, Option<&'static str>), two: (&str, Option<&'static str>)) -> bool {
+    let units = match (one.1, two.1) {
+        (None, unit) | (unit, None) => unit != Some("%"),
+        (ours, theirs) => ours == theirs,
+    };
+    // "Day 11" is "the 11th day".
+    units && one.0.trim_start_matches('#') == two.0.trim_start_matches('#')
+}
+
 /// The numbers of one text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
     /// Needs a partner.
     pub hard: Vec<Figure>,
-    /// May be one, or is another spelling of one.
+    /// May be one.
     pub soft: Vec<Figure>,
     /// Units without a number that say what is asked for.
     pub alone: Vec<&'static str>,
@@ -73,11 +83,18 @@ impl Numbers {
         let close = near.close();
         let (ours, theirs) = (unpaired(&self.hard, other, close), unpaired(&other.hard, self, close));
         let rivals = ours.zip(theirs).is_some_and(|(ours, theirs)| ours.rivals(theirs));
-        if rivals && near.akin() || close && (ours.is_some() || theirs.is_some()) {
+        if rivals && (near.brief() || near.akin() && self.shares(other))
+            || close && (ours.is_some() || theirs.is_some())
+        {
             let shown = |figure: Option<&Figure>| figure.map_or("nothing".to_owned(), Figure::shown);
             return Some(format!("{} against {}", shown(ours), shown(theirs)));
         }
         if close { self.units(other) } else { None }
+    }
+
+    /// Do the texts agree on other numbers, so that one that differs is meant?
+    fn shares(&self, other: &Self) -> bool {
+        self.hard.iter().filter(|ours| other.hard.iter().any(|theirs| ours.agrees(theirs))).count() >= 2
     }
 
     fn silent(&self) -> bool {

@@ -144,27 +144,35 @@ fn spelt(tokens: &[Token]) -> Option<(String, usize)> {
 
 fn whole(tokens: &[Token]) -> Option<(u64, usize)> {
     let (mut total, mut group, mut last) = (0u64, 0u64, None);
+    // What a digit at the end counts: the tens of 一百五, the thousands of 一万四.
+    let mut place = 1;
     let mut length = 0;
     for token in tokens {
         if let Some(value) = digit(token) {
             if last.is_some_and(|value| value > 0) {
                 break;
             }
+            place = if value == 0 { 1 } else { place };
             last = Some(value);
         } else if let Some(power) = power(token) {
             group = group.saturating_add(last.take().unwrap_or(1).saturating_mul(power));
+            place = if power > 10 { power / 10 } else { 1 };
         } else if let Some(myriad) = myriad(token).filter(|_| length > 0) {
             group = group.saturating_add(last.take().unwrap_or(0));
             // 一亿二千万 adds, 三万亿 multiplies.
-            let more = if group == 0 { total.saturating_mul(myriad) } else { group.saturating_mul(myriad) };
-            total = if group == 0 { more } else { total.saturating_add(more) };
-            group = 0;
+            total = if group == 0 {
+                total.saturating_mul(myriad)
+            } else {
+                total.saturating_add(group.saturating_mul(myriad))
+            };
+            (group, place) = (0, myriad / 10);
         } else {
             break;
         }
         length += 1;
     }
-    (length > 0).then(|| (total.saturating_add(group).saturating_add(last.unwrap_or(0)), length))
+    let rest = last.unwrap_or(0).saturating_mul(place);
+    (length > 0).then(|| (total.saturating_add(group).saturating_add(rest), length))
 }
 
 #[cfg(test)]
@@ -195,6 +203,9 @@ mod tests {
             ("一百零五", "105"),
             ("三万五千", "35000"),
             ("一亿二千万", "120000000"),
+            ("一万四", "14000"),
+            ("一百五", "150"),
+            ("一百零五", "105"),
             ("二〇二四年", "2024"),
             ("三点五公里", "3.5"),
             ("五分之一", "0.2"),

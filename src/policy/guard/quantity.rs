@@ -86,6 +86,7 @@ pub(super) fn otherwise(value: &str, unit: Option<&'static str>) -> Vec<(String,
         Some("day") => times(24, "hour"),
         Some("pm") => value.trim_end_matches(":00").parse::<u32>().ok().map(|hour| (format!("{}:00", hour + 12), None)),
         Some("am" | "点") => Some((format!("{}:00", value.trim_end_matches(":00")), None)),
+        Some("号") => Some((value.to_owned(), Some("day"))),
         None => quotient(value).map(|value| (value, None)),
         Some(_) => None,
     };

@@ -97,8 +97,24 @@ impl<'a> Reader<'a> {
             self.hard(format!("#{value}"));
             return;
         }
+        if start == 0 && self.enumerates(token) {
+            return self.soft(value, None);
+        }
         let negative = before.is_some_and(|t| t.is("-")) && !self.joined_before(start);
         self.finish(value, before, negative);
+    }
+
+    /// "2如何换卡", "3. How do I pay?": the number of a question and not a number in it.
+    fn enumerates(&self, token: &Token) -> bool {
+        const MEASURES: &str =
+            "个只本台辆部条张件次位名种岁天年月日号点分秒倍米克元块斤层楼期折万千百亿人成级类届级毛角度";
+        let digit = token.raw.chars().nth(1).is_none();
+        let next = self.token(0);
+        let mark =
+            next.is_some_and(|t| t.is(".") || t.is(":") || t.is(")")) && self.token(1).is_some_and(Token::wordlike);
+        let word =
+            next.is_some_and(|t| t.kind == Kind::Han && t.raw.chars().next().is_some_and(|c| !MEASURES.contains(c)));
+        digit && (mark || word)
     }
 
     /// Is the minus sign before `start` a hyphen after a word or number?
@@ -137,19 +153,20 @@ impl<'a> Reader<'a> {
         let suffix = self.unit_ahead();
         let unit = prefix.or(suffix);
         let amount = if unit.is_some_and(|unit| unit.money) { quantity::money(&value) } else { &value };
+        let name = unit.map(|unit| unit.name);
+        let (standard, counted) = quantity::standard(amount, name);
+        let mut figure = Figure::new(format!("{sign}{standard}"), counted);
+        figure.also.extend(
+            quantity::otherwise(amount, name).into_iter().map(|(value, unit)| (format!("{sign}{value}"), unit)),
+        );
         if let Some(word) = before.filter(|t| t.kind == Kind::Word && unit.is_none()) {
             // "gpt 4" may be "gpt-4", and "version 2" "v2".
-            self.soft(format!("{}{amount}", word.folded), None);
+            figure.also.push((format!("{}{amount}", word.folded), None));
             if word.folded == "version" {
-                self.soft(format!("v{amount}"), None);
+                figure.also.push((format!("v{amount}"), None));
             }
         }
-        let name = unit.map(|unit| unit.name);
-        for (value, unit) in quantity::otherwise(amount, name) {
-            self.soft(format!("{sign}{value}"), unit);
-        }
-        let figure = quantity::standard(amount, name);
-        self.found.hard.push(Figure::new(format!("{sign}{}", figure.0), figure.1));
+        self.found.hard.push(figure);
         self.operator();
     }
 
@@ -207,8 +224,9 @@ impl<'a> Reader<'a> {
             tail.clone_from(&part.folded);
             self.at += 2;
         }
-        self.soft(tail, None);
-        self.hard(key);
+        let mut figure = Figure::new(key, None);
+        figure.also.push((tail, None));
+        self.found.hard.push(figure);
     }
 
     /// Number words: "two hundred and fifty", "twenty-five", "half a million". False when none starts here.
@@ -266,8 +284,9 @@ impl<'a> Reader<'a> {
             }
             "dozen" | "dozens" => "12",
             "half" | "halves" => {
-                self.soft("50", Some("%"));
-                "0.5"
+                let mut half = Figure::new("0.5", None);
+                half.also.push(("50".to_owned(), Some("%")));
+                return self.found.hard.push(half);
             }
             "半" => return self.soft("0.5", None),
             "twice" | "double" | "doubled" | "doubles" | "doubling" => return self.times("2"),
@@ -290,7 +309,6 @@ impl<'a> Reader<'a> {
     }
 
     fn times(&mut self, value: &str) {
-        self.soft(value, None);
         self.found.hard.push(Figure::new(value, Some("times")));
     }
 
@@ -332,10 +350,8 @@ impl<'a> Reader<'a> {
     }
 
     fn finish_in(&mut self, value: String, unit: &'static str) {
-        for (value, unit) in quantity::otherwise(&value, Some(unit)) {
-            self.soft(value, unit);
-        }
-        self.found.hard.push(Figure::new(value, Some(unit)));
+        let also = quantity::otherwise(&value, Some(unit));
+        self.found.hard.push(Figure { value, unit: Some(unit), also });
     }
 }
 

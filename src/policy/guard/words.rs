@@ -57,6 +57,8 @@ pub(super) struct Words {
     tokens: Vec<Piece>,
     /// The text as a row of senses, without articles and the like.
     frame: Vec<u64>,
+    /// Where in the frame the speaker stands: I, me, myself.
+    speaker: Vec<usize>,
     /// About words rather than things: translate, spell, define.
     mentions: bool,
 }
@@ -82,8 +84,11 @@ impl Words {
         while tokens.last().is_some_and(|last| last.kind == Kind::Symbol) {
             tokens.pop();
         }
-        let frame = text.tokens.iter().filter_map(framed).collect();
-        Self { tokens, frame, mentions: mentions_words(text) }
+        let framed = || text.tokens.iter().filter_map(|token| Some((framed(token)?, token)));
+        let frame = framed().map(|(key, _)| key).collect();
+        let speaks = |token: &Token| matches!(token.folded.as_str(), "i" | "me" | "myself");
+        let speaker = framed().enumerate().filter(|(_, (_, token))| speaks(token)).map(|(at, _)| at).collect();
+        Self { tokens, frame, speaker, mentions: mentions_words(text) }
     }
 
     pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
@@ -97,7 +102,7 @@ impl Words {
     fn exchanged(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
         let plain = |unit: &&Unit| unit.kind != Kind::Number;
         let (mut ours, mut theirs) = (near.ours().filter(plain), near.theirs().filter(plain));
-        let (one, two) = (ours.next()?, theirs.next()?);
+        let (one, two) = (ours.next(), theirs.next());
         let length = self.frame.len();
         if ours.next().is_some() || theirs.next().is_some() || length != other.frame.len() {
             return None;
@@ -105,7 +110,22 @@ impl Words {
         let same = |(a, b): &(&u64, &u64)| a == b;
         let head = self.frame.iter().zip(&other.frame).take_while(same).count();
         let tail = self.frame.iter().rev().zip(other.frame.iter().rev()).take_while(same).count();
-        (head + tail + 1 >= length).then(|| format!("{:?} against {:?}", one.word, two.word))
+        if head + tail + 1 < length {
+            return None;
+        }
+        match (one, two) {
+            (Some(one), Some(two)) => Some(format!("{:?} against {:?}", one.word, two.word)),
+            (Some(word), None) => other.spoken(head, word),
+            (None, Some(word)) => self.spoken(head, word),
+            (None, None) => None,
+        }
+    }
+
+    /// "Can I", "can my child": somebody else where the speaker stands.
+    fn spoken(&self, at: usize, word: &Unit) -> Option<String> {
+        const ANYBODY: [&str; 8] = ["people", "person", "someone", "beginner", "beginners", "human", "humans", "user"];
+        let other = self.speaker.contains(&at) && !ANYBODY.contains(&word.word.as_str());
+        other.then(|| format!("the speaker against {:?}", word.word))
     }
 
     /// Where words are the subject, a synonym is another word.
@@ -139,21 +159,29 @@ impl Words {
         if head + tail < self.tokens.len() {
             return None;
         }
-        let start = self.tokens.len() - tail.min(self.tokens.len());
-        let run = other.tokens.get(start.min(head)..start.min(head) + more)?;
-        let word = run.iter().find(|piece| piece.weighs && !FILLERS.contains(&piece.folded.as_str()))?;
-        let before = start.min(head).checked_sub(1).and_then(|at| other.tokens.get(at));
+        let start = (self.tokens.len() - tail.min(self.tokens.len())).min(head);
+        let run = other.tokens.get(start..start + more)?;
+        let tells = |piece: &&Piece| match piece.folded.as_str() {
+            "why" | "how" | "when" | "where" | "who" => true,
+            word => piece.weighs && !FILLERS.contains(&word),
+        };
+        let word = run.iter().find(tells)?;
+        let before = start.checked_sub(1).and_then(|at| other.tokens.get(at));
+        // One item more of a list, and not a word with its double: "sects and sub-sects".
+        let around = other.tokens.iter().skip(start.saturating_sub(3)).take(more + 6);
+        let separators =
+            around.filter(|piece| matches!(piece.folded.as_str(), "," | "and" | "or" | "和" | "或")).count();
         let listed =
-            run.iter().chain(before).any(|piece| matches!(piece.folded.as_str(), "," | "and" | "or" | "和" | "或"));
-        let long = run.len() > 1;
-        let condition = long && run.first().is_some_and(|piece| CONDITIONS.contains(&piece.folded.as_str()));
-        // A sentence before is a greeting or the story so far; one behind asks or demands more.
-        let sentence = long
-            && before.is_some()
-            && tail == 0
-            && word.kind != Kind::Han
-            && run.iter().chain(before).any(|p| p.stops);
-        (listed && before.is_some() || condition || sentence).then(|| format!("one text has {:?} more", word.folded))
+            separators >= 2 && run.iter().chain(before).any(|p| matches!(p.folded.as_str(), "," | "and" | "or" | "和"));
+        let condition = more > 1 && run.first().is_some_and(|piece| CONDITIONS.contains(&piece.folded.as_str()));
+        let asks = |piece: &Piece| {
+            matches!(piece.folded.as_str(), "what" | "which" | "who" | "when" | "where" | "why" | "how")
+        };
+        let joined = run.first().is_some_and(|piece| piece.folded == "and") && run.iter().any(asks);
+        let sentence = joined || word.kind != Kind::Han && run.iter().chain(before).any(|p| p.stops);
+        // A sentence before all is a greeting or how it came about; a later one asks or demands more.
+        let later = before.is_some() && (listed || sentence);
+        (later || condition).then(|| format!("one text has {:?} more", word.folded))
     }
 }
 
