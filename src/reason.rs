@@ -92,6 +92,8 @@ reasons! {
         GuardWords = "guard-words",
         /// Near entries carry another delimited payload.
         GuardPayload = "guard-payload",
+        /// Near entries are in another language or script.
+        GuardScript = "guard-script",
         /// Near entries speak of another time.
         GuardTime = "guard-time",
         /// The near entries are too old for the caller, or expired.

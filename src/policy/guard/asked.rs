@@ -34,7 +34,7 @@ impl Wanted {
 }
 
 /// Chinese question words. 怎么 alone may ask why, and 什么 and 哪个 anything.
-const HAN: [(&str, Wanted); 36] = [
+const HAN: [(&str, Wanted); 37] = [
     ("谁", Wanted::Person),
     ("哪位", Wanted::Person),
     ("何人", Wanted::Person),
@@ -59,6 +59,7 @@ const HAN: [(&str, Wanted); 36] = [
     ("怎样", Wanted::Manner),
     ("怎么做", Wanted::Manner),
     ("怎么办", Wanted::Manner),
+    ("怎么", Wanted::Manner),
     ("多少", Wanted::Amount),
     ("几", Wanted::Amount),
     ("多少钱", Wanted::Price),
@@ -108,6 +109,8 @@ pub(super) struct Asked {
     wanted: Option<(Wanted, String)>,
     task: Option<(&'static str, &'static str)>,
     content: Vec<String>,
+    /// 是什么 and no more: what a thing is.
+    defines: bool,
 }
 
 impl Asked {
@@ -120,7 +123,9 @@ impl Asked {
         let first =
             text.tokens.iter().find(|t| t.kind == Kind::Word && !matches!(t.folded.as_str(), "please" | "kindly"));
         let task = first.and_then(|t| TASKS.iter().find(|(word, _)| *word == t.folded)).copied();
-        Self { wanted: wanted(&words), task, content }
+        let defines =
+            matches!(words.as_slice(), [.., "是", "什么" | "啥"] | [.., "什么", "是", _] | ["什么", "是" | "叫", ..]);
+        Self { wanted: wanted(&words), task, content, defines }
     }
 
     pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
@@ -130,8 +135,16 @@ impl Asked {
             return Some(format!("{ours:?} against {theirs:?}"));
         }
         match (&self.wanted, &other.wanted) {
+            (None, Some((_, word))) | (Some((_, word)), None)
+                if self.defines != other.defines && near.within() && near.common() > 0 =>
+            {
+                Some(format!("what it is against {word:?}"))
+            }
             (Some((ours, word)), Some((theirs, their_word)))
-                if ours.differs(*theirs) && (self.content == other.content || near.apart() == 0) =>
+                if word != "怎么"
+                    && their_word != "怎么"
+                    && ours.differs(*theirs)
+                    && (self.content == other.content || near.apart() == 0) =>
             {
                 Some(format!("{word:?} against {their_word:?}"))
             }
@@ -216,6 +229,7 @@ mod tests {
             ("List three metals", "Compare three metals"),
             ("茶馆什么时候开门", "茶馆为什么开门"),
             ("谁开茶馆", "哪里开茶馆"),
+            ("绿茶是什么", "绿茶怎么冲泡"),
             ("这本书多少钱", "这本书什么意思"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");

@@ -23,6 +23,7 @@ mod polarity;
 mod quantity;
 mod reader;
 mod relation;
+mod script;
 mod stem;
 mod text;
 mod time;
@@ -55,13 +56,15 @@ pub enum GuardName {
     Payload,
     /// Another word in the same place, or words more.
     Words,
+    /// Another language or script.
+    Script,
     /// Relative times.
     Time,
 }
 
 impl GuardName {
     /// All guards, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Numbers,
         Self::Negation,
         Self::Names,
@@ -69,6 +72,7 @@ impl GuardName {
         Self::Direction,
         Self::Asked,
         Self::Payload,
+        Self::Script,
         Self::Time,
         Self::Words,
     ];
@@ -84,6 +88,7 @@ impl GuardName {
             Self::Asked => "asked",
             Self::Payload => "payload",
             Self::Words => "words",
+            Self::Script => "script",
             Self::Time => "time",
         }
     }
@@ -99,6 +104,7 @@ impl GuardName {
             Self::Asked => MissReason::GuardAsked,
             Self::Payload => MissReason::GuardPayload,
             Self::Words => MissReason::GuardWords,
+            Self::Script => MissReason::GuardScript,
             Self::Time => MissReason::GuardTime,
         }
     }
@@ -109,7 +115,7 @@ impl GuardName {
             Self::Negation => guards.negation,
             Self::Names | Self::Words => guards.names,
             Self::Casing => guards.casing,
-            Self::Direction | Self::Asked => true,
+            Self::Direction | Self::Asked | Self::Script => true,
             Self::Payload => guards.payload,
             Self::Time => guards.time != TimeGuard::Off,
         }
@@ -139,6 +145,7 @@ pub struct Features {
     relations: relation::Relations,
     words: words::Words,
     payload: payload::Payload,
+    script: script::Script,
     moments: time::Moments,
 }
 
@@ -157,6 +164,7 @@ impl Features {
             relations: relation::Relations::of(&text),
             words: words::Words::of(&text),
             payload: payload::Payload::of(&text),
+            script: script::Script::of(&text),
             moments: time::Moments::of(&text),
             composed: text.composed,
         }
@@ -174,6 +182,7 @@ impl Features {
             GuardName::Asked => self.asked.difference(&other.asked, near),
             GuardName::Payload => self.payload.difference(&other.payload, near),
             GuardName::Words => self.words.difference(&other.words, near),
+            GuardName::Script => self.script.difference(&other.script),
             GuardName::Time => self.moments.difference(&other.moments, near),
         }
     }
@@ -218,5 +227,9 @@ fn differ<T>(
     difference(&of(&a), &of(&b), &ours.against(&theirs))
 }
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod swaps;
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,11 @@ impl Unit {
         related(&self.word, &other.word) || (!name && mistyped(&self.word, &other.word))
     }
 
+    /// Has it a sense that the lexicon knows, so that other words may say the same?
+    pub(super) fn common(&self) -> bool {
+        !lexicon::senses(&self.stem).is_empty()
+    }
+
     fn synonym(&self, other: &Self) -> bool {
         let theirs = lexicon::senses(&other.stem);
         lexicon::senses(&self.stem).iter().any(|sense| theirs.contains(sense))

@@ -58,6 +58,12 @@ pub(super) fn related(one: &str, two: &str) -> bool {
         let stripped = DERIVED.iter().filter_map(|ending| word.strip_suffix(ending)).map(str::len);
         stripped.filter(|length| *length >= 4).min().unwrap_or(word.len())
     };
+    // Korean verbs change behind their first syllable.
+    let hangul =
+        |word: &str| word.chars().next().filter(|c| matches!(c, '가'..='힣')).filter(|_| word.chars().nth(1).is_some());
+    if let (Some(a), Some(b)) = (hangul(one), hangul(two)) {
+        return a == b;
+    }
     if !one.is_ascii() || !two.is_ascii() {
         return false;
     }

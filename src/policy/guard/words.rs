@@ -51,6 +51,12 @@ const CONDITIONS: [&str; 20] = [
 /// From this many words on, words at the end are an addition, not a longer form of a fragment.
 const SENTENCE: usize = 4;
 
+/// The longest run of Chinese characters that is taken for one name.
+const RUN: usize = 4;
+
+/// In a longer text, two runs in one place are two spellings of one foreign name as often as two names.
+const LONG: usize = 20;
+
 /// The words of one text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
@@ -105,7 +111,7 @@ impl Words {
         let (one, two) = (ours.next(), theirs.next());
         let length = self.frame.len();
         if ours.next().is_some() || theirs.next().is_some() || length != other.frame.len() {
-            return None;
+            return self.strangers(other, near);
         }
         let same = |(a, b): &(&u64, &u64)| a == b;
         let head = self.frame.iter().zip(&other.frame).take_while(same).count();
@@ -119,6 +125,26 @@ impl Words {
             (None, Some(word)) => self.spoken(head, word),
             (None, None) => None,
         }
+    }
+
+    /// A run of Chinese characters that the lexicon does not know, in the place of another: names, mostly.
+    fn strangers(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        let (ours, theirs): (Vec<&Unit>, Vec<&Unit>) = (near.ours().collect(), near.theirs().collect());
+        let same = |(a, b): &(&u64, &u64)| a == b;
+        let head = self.frame.iter().zip(&other.frame).take_while(same).count();
+        let rest = (self.frame.get(head..)?, other.frame.get(head..)?);
+        let tail = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(same).count();
+        let runs = (rest.0.len() - tail, rest.1.len() - tail) == (ours.len(), theirs.len());
+        let longest = ours.len().max(theirs.len());
+        let short = self.frame.len().max(other.frame.len()) <= LONG;
+        let some = short && !ours.is_empty() && !theirs.is_empty() && longest <= RUN && longest <= head + tail;
+        let strange = ours.iter().chain(&theirs).all(|unit| unit.kind != Kind::Number && !unit.common());
+        let chinese = [&ours, &theirs].iter().any(|units| units.iter().all(|unit| unit.kind == Kind::Han));
+        let written = |units: &[&Unit]| units.iter().map(|unit| unit.word.as_str()).collect::<String>();
+        if slipped(&ours, &written(&theirs)) || slipped(&theirs, &written(&ours)) {
+            return None;
+        }
+        (some && runs && strange && chinese).then(|| format!("{:?} against {:?}", written(&ours), written(&theirs)))
     }
 
     /// "Can I", "can my child": somebody else where the speaker stands.
@@ -216,6 +242,13 @@ const SPEAKING: [&str; 27] = [
     "怎么读",
 ];
 
+/// A known Chinese name of which the other text has half the characters is that name with a slip.
+fn slipped(units: &[&Unit], other: &str) -> bool {
+    let [name] = units else { return false };
+    let shared = name.word.chars().filter(|c| other.contains(*c)).count();
+    name.kind == Kind::Han && shared > 1 && shared * 2 >= name.word.chars().count()
+}
+
 /// What a token adds to the frame; `None` for what comes and goes without changing a question.
 fn framed(token: &Token) -> Option<u64> {
     if !token.wordlike() {
@@ -262,6 +295,8 @@ mod tests {
             ("Does the tool zorbify lists?", "Does the tool frobnicate lists?"),
             ("Is the boat a yawl?", "Is the boat a ketch?"),
             ("什么茶好喝", "什么酒好喝"),
+            ("王淼写过什么书", "陆子岚写过什么书"),
+            ("Can I park here?", "Can contractors park here?"),
             ("ما هي عاصمة بيرو؟", "ما هي عملة بيرو؟"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
