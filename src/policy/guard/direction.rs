@@ -333,6 +333,8 @@ mod tests {
             ("Did Borg beat Lendl?", "Did Lendl beat Borg?"),
             ("the mayor of the capital", "the capital of the mayor"),
             ("Is plan A cheaper than plan B?", "Is plan B cheaper than plan A?"),
+            ("Is Java faster than Go?", "Is Go faster than Java?"),
+            ("How do I subtract a from b?", "How do I subtract b from a?"),
             ("Is A larger than B?", "Is B larger than A?"),
             ("How do I walk from gate A to gate C?", "How do I walk from gate C to gate A?"),
             ("Do I paint then sand?", "Do I sand then paint?"),

@@ -1,8 +1,11 @@
 //! Hard vetoes: the differences between two prompts that an embedding does not see and an answer does.
 //!
 //! Opposites, numbers, names and swapped roles barely move a vector, so nearness can't be trusted with them. Each guard
-//! compares one kind of evidence in two texts and may forbid a semantic hit; none ever allows one. A wrong veto costs a
-//! hit, a missed one serves a wrong answer, so in doubt a guard forbids.
+//! compares one kind of evidence in two texts and may forbid a semantic hit; none ever allows one.
+//!
+//! A missed difference serves a wrong answer, and a wrong veto loses a right one for ever. So a guard forbids where its
+//! evidence decides: between texts that say the rest alike ([`nearness`]) every difference does, between two tellings of
+//! one story few do. What is left open is for the verifier behind the guards.
 //!
 //! Pure: no I/O, no clock, no panic on any text. Equal texts always pass, and the order of a pair never matters.
 //! [`Features::of`] reads a text once; comparing two features is cheap.
@@ -10,6 +13,7 @@
 mod asked;
 mod casing;
 mod direction;
+mod extra;
 mod fold;
 mod hidden;
 mod lexicon;
@@ -144,6 +148,7 @@ pub struct Features {
     asked: asked::Asked,
     relations: relation::Relations,
     words: words::Words,
+    extra: extra::Extra,
     payload: payload::Payload,
     script: script::Script,
     moments: time::Moments,
@@ -163,6 +168,7 @@ impl Features {
             asked: asked::Asked::of(&text),
             relations: relation::Relations::of(&text),
             words: words::Words::of(&text),
+            extra: extra::Extra::of(&text),
             payload: payload::Payload::of(&text),
             script: script::Script::of(&text),
             moments: time::Moments::of(&text),
@@ -181,7 +187,10 @@ impl Features {
             }
             GuardName::Asked => self.asked.difference(&other.asked, near),
             GuardName::Payload => self.payload.difference(&other.payload, near),
-            GuardName::Words => self.words.difference(&other.words, near),
+            GuardName::Words => {
+                let exchanged = self.words.difference(&other.words, near);
+                exchanged.or_else(|| self.extra.difference(&other.extra, near))
+            }
             GuardName::Script => self.script.difference(&other.script),
             GuardName::Time => self.moments.difference(&other.moments, near),
         }

@@ -169,6 +169,19 @@ mod tests {
             ("an hour of rest", "2 hours of rest"),
             ("Python 3.1", "Python 3.10"),
             ("三天", "五天"),
+            ("第三章讲什么", "第四章讲什么"),
+            ("百分之五的税", "百分之十的税"),
+            ("５公斤米", "５公里米"),
+            ("三万五千元", "三万六千元"),
+            ("下午三点开会", "下午四点开会"),
+            ("2023年5月", "2023年6月"),
+            ("一个半小时", "两个半小时"),
+            ("零下5度", "5度"),
+            ("一万四", "一万五"),
+            ("half past one", "half past two"),
+            ("£5", "€5"),
+            ("$1.5M", "$1.5B"),
+            ("a 5% fee", "a 5 fee"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -202,6 +215,18 @@ mod tests {
             ("an hour", "1 hour"),
             ("20 °C", "20 degrees celsius"),
             ("the 21st night", "the twenty-first night"),
+            ("three quarters of it", "3/4 of it"),
+            ("20% of it", "0.2 of it"),
+            ("at 3 pm", "at 15:00"),
+            ("2 hours", "120 minutes"),
+            ("five plus five", "5 plus 5"),
+            ("a boy of 7", "a boy of 7 years"),
+            ("三个人", "3个人"),
+            ("百分之五", "5%"),
+            ("两千元", "2000元"),
+            ("二〇二四年", "2024年"),
+            ("２４小时", "二十四小时"),
+            ("2如何换卡", "如何换卡"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
         }

@@ -6,8 +6,16 @@
 //! labels ("Travel: where is Oslo?"), and quotation marks also stand for a raised eyebrow: neither makes a payload of a
 //! question, or of one retelling of a story.
 
+use std::sync::LazyLock;
+
+use super::lexicon::{self, HashSet};
 use super::nearness::Nearness;
 use super::text::Text;
+
+static INSTRUCTIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lines = lexicon::lines(include_str!("lexicon/instructions.txt"));
+    lines.flat_map(str::split_whitespace).collect()
+});
 
 /// Longest head of "instruction: payload", in words.
 const HEAD_WORDS: usize = 14;
@@ -225,51 +233,9 @@ fn first_word(text: &str) -> String {
 
 /// Does a head set a task on what follows?
 fn instructs(head: &str) -> bool {
-    const TASKS: [&str; 40] = [
-        "translate",
-        "translation",
-        "summarise",
-        "summarize",
-        "summary",
-        "rewrite",
-        "rephrase",
-        "paraphrase",
-        "proofread",
-        "correct",
-        "fix",
-        "classify",
-        "extract",
-        "explain",
-        "analyse",
-        "analyze",
-        "convert",
-        "answer",
-        "complete",
-        "continue",
-        "shorten",
-        "expand",
-        "simplify",
-        "improve",
-        "edit",
-        "spell",
-        "say",
-        "mean",
-        "this",
-        "following",
-        "below",
-        "sentence",
-        "text",
-        "code",
-        "word",
-        "words",
-        "phrase",
-        "write",
-        "describe",
-        "sort",
-    ];
-    const HAN: [&str; 10] = ["翻译", "总结", "改写", "润色", "解释", "分析", "造句", "补充", "改为", "扩句"];
     let mut words = head.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    words.any(|word| TASKS.contains(&word.as_str())) || HAN.iter().any(|task| head.contains(task))
+    let han = |task: &&str| !task.is_ascii() && head.contains(*task);
+    words.any(|word| INSTRUCTIONS.contains(word.as_str())) || !head.is_ascii() && INSTRUCTIONS.iter().any(han)
 }
 
 /// Does a head only lead up to a question?

@@ -115,40 +115,36 @@ pub(super) struct Polarity {
 impl Polarity {
     pub(super) fn of(text: &Text) -> Self {
         let mut found = Self::default();
-        let mut phrase = String::new();
         let mut taken = None;
         for (i, token) in text.tokens.iter().enumerate().filter(|(_, t)| t.wordlike()) {
-            let next = text.ahead(i, 1).filter(|next| next.wordlike() || next.is("-"));
-            let hyphened = next.is_some_and(|next| next.is("-"));
-            let second = if hyphened { text.ahead(i, 2) } else { next };
-            if let Some(second) = second {
-                phrase.clear();
-                phrase.extend([token.folded.as_str(), "_", second.folded.as_str()]);
-                let joined = found.add(&phrase);
-                if joined {
-                    taken = Some(i + if hyphened { 2 } else { 1 });
-                    continue;
-                }
-                if hyphened && found.add(&phrase.replace('_', "-")) {
-                    taken = Some(i + 2);
-                    continue;
-                }
+            if let Some(last) = found.add_pair(text, i) {
+                taken = Some(last);
+                continue;
             }
             if taken == Some(i) {
                 continue;
             }
-            if let Some(particle) = parted(text, i) {
-                phrase.clear();
-                phrase.extend([token.folded.as_str(), "_", text.tokens[particle].folded.as_str()]);
-                if found.add(&phrase) {
-                    continue;
-                }
+            let phrase = parted(text, i).map(|at| format!("{}_{}", token.folded, text.tokens[at].folded));
+            if !phrase.is_some_and(|phrase| found.add(&phrase)) {
+                found.add_word(text, i);
             }
-            found.add_word(text, i);
         }
         found.poles.sort_unstable();
         found.poles.dedup_by(|a, b| a.0 == b.0);
         found
+    }
+
+    /// Adds the phrase of two words, or the hyphened word, that begins at `i`; the place of its end.
+    fn add_pair(&mut self, text: &Text, i: usize) -> Option<usize> {
+        let hyphened = text.ahead(i, 1).is_some_and(|next| next.is("-"));
+        let second = text.ahead(i, if hyphened { 2 } else { 1 }).filter(|second| second.wordlike())?;
+        let first = &text.tokens[i];
+        if first.kind == Kind::Han {
+            return None;
+        }
+        let joined = self.add(&format!("{}_{}", first.folded, second.folded))
+            || hyphened && self.add(&format!("{}-{}", first.folded, second.folded));
+        joined.then_some(i + if hyphened { 2 } else { 1 })
     }
 
     fn add_word(&mut self, text: &Text, i: usize) {

@@ -192,7 +192,10 @@ impl<'a> Reader<'a> {
     /// An operator between this number and the next: 2+3 is not 2*3.
     fn operator(&mut self) {
         let Some(sign) = self.token(0) else { return };
-        let operand = self.token(1).is_some_and(|t| t.kind == Kind::Number || t.is("("));
+        let number = |t: &Token| {
+            t.kind == Kind::Number || quantity::small_word(&t.folded).is_some() || numerals::digit(t).is_some()
+        };
+        let operand = self.token(1).is_some_and(|t| number(t) || t.is("("));
         let name = match sign.folded.as_str() {
             "+" | "plus" | "加" => "+",
             "*" | "x" | "times" | "multiplied" | "乘" | "乘以" => "*",
@@ -273,39 +276,38 @@ impl<'a> Reader<'a> {
     }
 
     fn plain_word(&mut self, token: &'a Token) {
-        let hard = match token.folded.as_str() {
-            "a" | "an" | "per" | "each" => {
-                let unit = self.token(1).and_then(|t| quantity::unit(&t.folded)).filter(|unit| unit.name.len() > 1);
-                if let Some(unit) = unit {
-                    self.soft("1", Some(unit.name));
-                    self.at += 1;
-                }
-                return;
-            }
-            "dozen" | "dozens" => "12",
+        match token.folded.as_str() {
+            "a" | "an" | "per" | "each" => self.single(),
+            "dozen" | "dozens" => self.hard("12"),
+            "hundred" => self.hard("100"),
+            "thousand" => self.hard("1000"),
+            "million" => self.hard("1000000"),
+            "billion" => self.hard("1000000000"),
             "half" | "halves" => {
-                let mut half = Figure::new("0.5", None);
-                half.also.push(("50".to_owned(), Some("%")));
-                return self.found.hard.push(half);
+                let also = vec![("50".to_owned(), Some("%"))];
+                self.found.hard.push(Figure { value: "0.5".to_owned(), unit: None, also });
             }
-            "半" => return self.soft("0.5", None),
-            "twice" | "double" | "doubled" | "doubles" | "doubling" => return self.times("2"),
-            "thrice" | "triple" | "tripled" | "triples" | "tripling" => return self.times("3"),
-            "hundred" => "100",
-            "thousand" => "1000",
-            "million" => "1000000",
-            "billion" => "1000000000",
-            // "Thousands of fans" is no number.
-            "couple" | "both" | "pair" => return self.soft("2", None),
-            "quarter" => return self.soft("0.25", None),
+            "twice" | "double" | "doubled" | "doubles" | "doubling" => self.times("2"),
+            "thrice" | "triple" | "tripled" | "triples" | "tripling" => self.times("3"),
+            "couple" | "both" | "pair" => self.soft("2", None),
+            "quarter" => self.soft("0.25", None),
+            "半" => self.soft("0.5", None),
+            "decade" | "decades" => self.soft("10", Some("year")),
             "once" | "single" => {
                 self.soft("1", None);
-                return self.soft("1", Some("times"));
+                self.soft("1", Some("times"));
             }
-            "decade" | "decades" => return self.soft("10", Some("year")),
-            _ => return self.other_word(token),
-        };
-        self.hard(hard);
+            _ => self.other_word(token),
+        }
+    }
+
+    /// "An hour" may be one hour.
+    fn single(&mut self) {
+        let unit = self.token(1).and_then(|t| quantity::unit(&t.folded)).filter(|unit| unit.name.len() > 1);
+        if let Some(unit) = unit {
+            self.soft("1", Some(unit.name));
+            self.at += 1;
+        }
     }
 
     fn times(&mut self, value: &str) {

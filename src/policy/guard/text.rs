@@ -111,8 +111,13 @@ impl Text {
         let plain = fold::characters(trimmed);
         let mut scanner = Scanner { chars: &plain, at: 0, tokens: Vec::new(), glued: false, opens: true };
         scanner.run();
-        let tokens = scanner.tokens;
+        let mut tokens = scanner.tokens;
         let style = style_of(&tokens);
+        if style == Style::Sentence {
+            // "Is Java faster than Go?"
+            let named = |t: &&mut Token| t.function && t.capitalised() && !t.opens && !t.folded.starts_with('i');
+            tokens.iter_mut().filter(named).for_each(|token| token.function = false);
+        }
         Self { composed, tokens, style }
     }
 

@@ -1,55 +1,18 @@
-//! Another word in the same place, or something more that is asked.
+//! Another word in the same place.
 //!
 //! The guards before this one know kinds of words; the world's names and things are endless. So two texts of which each
 //! has exactly one word that the other lacks, in the same place, differ, whatever the words are ("plum", "pear";
 //! "zorbify", "frobnicate") — unless they are forms, slips or synonyms of one another, which [`super::nearness`] has
 //! paired up already. One exchanged word among many in other wordings is left to the verifier.
 
+use std::sync::LazyLock;
+
+use super::lexicon::{self, HashSet};
 use super::nearness::{self, Nearness, Unit};
 use super::text::{Kind, Text, Token};
 
-/// Added to a question, these change nothing.
-const FILLERS: [&str; 30] = [
-    "please",
-    "thanks",
-    "thank",
-    "you",
-    "kindly",
-    "cheers",
-    "ty",
-    "pls",
-    "plz",
-    "asap",
-    "hello",
-    "hi",
-    "regards",
-    "advance",
-    "in",
-    "again",
-    "now",
-    "today",
-    "currently",
-    "nowadays",
-    "ever",
-    "really",
-    "actually",
-    "exactly",
-    "like",
-    "about",
-    "too",
-    "help",
-    "急",
-    "图",
-];
-
-/// Words that begin a further condition: "in feet", "without a key", "for children".
-const CONDITIONS: [&str; 20] = [
-    "in", "for", "with", "without", "on", "at", "under", "by", "after", "before", "during", "from", "as", "per",
-    "using", "if", "when", "unless", "only", "except",
-];
-
-/// From this many words on, words at the end are an addition, not a longer form of a fragment.
-const SENTENCE: usize = 4;
+static SPEAKING: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| lexicon::lines(include_str!("lexicon/speaking.txt")).flat_map(str::split_whitespace).collect());
 
 /// The longest run of Chinese characters that is taken for one name.
 const RUN: usize = 4;
@@ -60,48 +23,25 @@ const LONG: usize = 20;
 /// The words of one text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
-    tokens: Vec<Piece>,
+    /// Words of content as written, where words are the subject: translate, spell, define.
+    spoken_of: Option<Vec<String>>,
     /// The text as a row of senses, without articles and the like.
     frame: Vec<u64>,
     /// Where in the frame the speaker stands: I, me, myself.
     speaker: Vec<usize>,
-    /// About words rather than things: translate, spell, define.
-    mentions: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Piece {
-    folded: String,
-    kind: Kind,
-    weighs: bool,
-    stops: bool,
 }
 
 impl Words {
     pub(super) fn of(text: &Text) -> Self {
-        let piece = |token: &Token| Piece {
-            folded: token.folded.clone(),
-            kind: token.kind,
-            weighs: token.weighs(),
-            stops: token.stops(),
-        };
-        let telling = text.tokens.iter().filter(|token| token.wordlike() || token.stops() || token.is(","));
-        let mut tokens: Vec<Piece> = telling.map(piece).collect();
-        while tokens.last().is_some_and(|last| last.kind == Kind::Symbol) {
-            tokens.pop();
-        }
         let framed = || text.tokens.iter().filter_map(|token| Some((framed(token)?, token)));
         let frame = framed().map(|(key, _)| key).collect();
         let speaks = |token: &Token| matches!(token.folded.as_str(), "i" | "me" | "myself");
         let speaker = framed().enumerate().filter(|(_, (_, token))| speaks(token)).map(|(at, _)| at).collect();
-        Self { tokens, frame, speaker, mentions: mentions_words(text) }
+        Self { spoken_of: spoken_of(text), frame, speaker }
     }
 
     pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
-        self.exchanged(other, near)
-            .or_else(|| self.reworded(other, near))
-            .or_else(|| self.added(other, near))
-            .or_else(|| other.added(self, near))
+        self.exchanged(other, near).or_else(|| self.reworded(other, near))
     }
 
     /// Everything the same but one word.
@@ -156,91 +96,17 @@ impl Words {
 
     /// Where words are the subject, a synonym is another word.
     fn reworded(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
-        if !(self.mentions && other.mentions && near.close()) {
-            return None;
-        }
-        let (ours, theirs) = (self.alone(other), other.alone(self));
+        let (Some(ours), Some(theirs)) = (&self.spoken_of, &other.spoken_of) else { return None };
+        let alone = |one: &[String], two: &[String]| -> Vec<String> {
+            one.iter().filter(|word| !two.contains(word)).cloned().collect()
+        };
+        let (ours, theirs) = (alone(ours, theirs), alone(theirs, ours));
         match (ours.as_slice(), theirs.as_slice()) {
-            ([one], [two]) => Some(format!("{one:?} against {two:?}")),
+            ([one], [two]) if near.close() => Some(format!("{one:?} against {two:?}")),
             _ => None,
         }
     }
-
-    /// Words of content as written that the other text lacks.
-    fn alone(&self, other: &Self) -> Vec<&str> {
-        let lacks = |piece: &&Piece| !other.tokens.iter().any(|theirs| theirs.folded == piece.folded);
-        let words = self.tokens.iter().filter(|piece| piece.weighs && !SPEAKING.contains(&piece.folded.as_str()));
-        words.filter(lacks).map(|piece| piece.folded.as_str()).collect()
-    }
-
-    /// The other text is this one with a run of words more.
-    fn added(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
-        let more = other.tokens.len().checked_sub(self.tokens.len()).filter(|more| *more > 0)?;
-        if !near.within() || self.tokens.iter().filter(|piece| piece.kind != Kind::Symbol).count() < SENTENCE {
-            return None;
-        }
-        let same = |(one, two): &(&Piece, &Piece)| one.folded == two.folded;
-        let head = self.tokens.iter().zip(&other.tokens).take_while(same).count();
-        let tail = self.tokens.iter().rev().zip(other.tokens.iter().rev()).take_while(same).count();
-        if head + tail < self.tokens.len() {
-            return None;
-        }
-        let start = (self.tokens.len() - tail.min(self.tokens.len())).min(head);
-        let run = other.tokens.get(start..start + more)?;
-        let tells = |piece: &&Piece| match piece.folded.as_str() {
-            "why" | "how" | "when" | "where" | "who" => true,
-            word => piece.weighs && !FILLERS.contains(&word),
-        };
-        let word = run.iter().find(tells)?;
-        let before = start.checked_sub(1).and_then(|at| other.tokens.get(at));
-        // One item more of a list, and not a word with its double: "sects and sub-sects".
-        let around = other.tokens.iter().skip(start.saturating_sub(3)).take(more + 6);
-        let separators =
-            around.filter(|piece| matches!(piece.folded.as_str(), "," | "and" | "or" | "和" | "或")).count();
-        let listed =
-            separators >= 2 && run.iter().chain(before).any(|p| matches!(p.folded.as_str(), "," | "and" | "or" | "和"));
-        let condition = more > 1 && run.first().is_some_and(|piece| CONDITIONS.contains(&piece.folded.as_str()));
-        let asks = |piece: &Piece| {
-            matches!(piece.folded.as_str(), "what" | "which" | "who" | "when" | "where" | "why" | "how")
-        };
-        let joined = run.first().is_some_and(|piece| piece.folded == "and") && run.iter().any(asks);
-        let sentence = joined || word.kind != Kind::Han && run.iter().chain(before).any(|p| p.stops);
-        // A sentence before all is a greeting or how it came about; a later one asks or demands more.
-        let later = before.is_some() && (listed || sentence);
-        (later || condition).then(|| format!("one text has {:?} more", word.folded))
-    }
 }
-
-/// Words that say that a text is about words.
-const SPEAKING: [&str; 27] = [
-    "translate",
-    "translation",
-    "translated",
-    "spell",
-    "spelling",
-    "spelled",
-    "pronounce",
-    "pronunciation",
-    "synonym",
-    "synonyms",
-    "antonym",
-    "antonyms",
-    "rhyme",
-    "rhymes",
-    "plural",
-    "conjugate",
-    "conjugation",
-    "paraphrase",
-    "rephrase",
-    "proofread",
-    "翻译",
-    "造句",
-    "近义词",
-    "反义词",
-    "拼音",
-    "组词",
-    "怎么读",
-];
 
 /// A known Chinese name of which the other text has half the characters is that name with a slip.
 fn slipped(units: &[&Unit], other: &str) -> bool {
@@ -276,8 +142,12 @@ fn asking(word: &str) -> bool {
     word.contains(['么', '哪', '谁', '几', '多', '何', '咋', '啥'])
 }
 
-fn mentions_words(text: &Text) -> bool {
-    text.tokens.iter().any(|token| SPEAKING.contains(&token.folded.as_str()))
+/// The words of a text that is about words.
+fn spoken_of(text: &Text) -> Option<Vec<String>> {
+    let speaks = |token: &&Token| SPEAKING.contains(token.folded.as_str());
+    text.tokens.iter().find(speaks)?;
+    let words = text.tokens.iter().filter(|token| token.weighs() && !speaks(token));
+    Some(words.map(|token| token.folded.clone()).collect())
 }
 
 #[cfg(test)]
@@ -305,30 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn an_addition_differs() {
-        for (a, b) in [
-            ("How high is the old tower?", "How high is the old tower in fathoms?"),
-            ("How high is the old tower?", "How high is the old tower and who built it?"),
-            ("How high is the old tower?", "How high is the old tower? Answer in one word."),
-            ("What do I cook with eggs and flour?", "What do I cook with eggs, milk and flour?"),
-        ] {
-            assert!(difference(a, b).is_some(), "{a} / {b}");
-            assert!(difference(b, a).is_some(), "{b} / {a}");
-        }
-    }
-
-    #[test]
     fn where_words_are_the_subject_a_synonym_is_another_word() {
         assert!(difference("Translate to French - the dog is big", "Translate to French - the dog is large").is_some());
         assert_eq!(difference("Why is the dog big?", "Why is the dog large?"), None);
     }
 
     #[test]
-    fn thanks_and_other_wordings_pass() {
+    fn other_wordings_pass() {
         for (a, b) in [
-            ("How high is the old tower?", "How high is the old tower, please?"),
-            ("How high is the old tower?", "How high is the old tower? Thank you in advance"),
-            ("old tower", "old tower height"),
             ("How high is the old tower?", "What is the height of the old tower?"),
             ("How do I buy a stamp?", "Where can I purchase stamps?"),
             ("How do I recieve a parcel?", "How do I receive a parcel?"),
