@@ -6,6 +6,9 @@
 //! places, each with the neighbours that the other had ("goats hate geese", "geese hate goats"). Where a text compares
 //! or joins the two, order says nothing.
 
+use std::sync::LazyLock;
+
+use super::lexicon::HashMap;
 use super::nearness::{self, Nearness};
 use super::negation::is_negator;
 use super::text::{Kind, Text, Token};
@@ -51,6 +54,29 @@ const BREAKS: [&str; 30] = [
     "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "do", "does",
     "did", "can", "could", "should", "would", "will", "may", "might", "if", "but", "i", "you", "we", "that", "it",
 ];
+
+/// The tables above in one: a word may be in several.
+static ROLES: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
+    let mut roles = HashMap::default();
+    let tables: [(u8, &[&'static str]); 4] =
+        [(SYMMETRY, &SYMMETRIC), (CONJUNCTION, &CONJUNCTIONS), (MARKER, &MARKERS), (BREAK, &BREAKS)];
+    for (role, words) in tables {
+        for word in words {
+            *roles.entry(*word).or_default() |= role;
+        }
+    }
+    roles
+});
+
+const SYMMETRY: u8 = 1;
+const CONJUNCTION: u8 = 2;
+const MARKER: u8 = 4;
+const BREAK: u8 = 8;
+
+/// Does a word have one of these roles?
+fn plays(word: &str, roles: u8) -> bool {
+    ROLES.get(word).is_some_and(|played| played & roles != 0)
+}
 
 /// What stands at the ends of a sentence.
 const BORDER: u64 = 0;
@@ -112,7 +138,7 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn of(text: &Text) -> Self {
-        let symmetric = text.tokens.iter().any(|t| SYMMETRIC.contains(&t.folded.as_str()));
+        let symmetric = text.tokens.iter().any(|t| plays(&t.folded, SYMMETRY));
         Self { journeys: journeys(&phrases(text)), places: places(text), symmetric }
     }
 
@@ -227,7 +253,7 @@ fn places(text: &Text) -> Vec<Place> {
             after: i
                 .checked_sub(1)
                 .and_then(|at| telling.get(at))
-                .filter(|t| MARKERS.contains(&t.folded.as_str()))
+                .filter(|t| plays(&t.folded, MARKER))
                 .map(|t| t.folded.clone()),
             left: key(i.checked_sub(1).and_then(|at| telling.get(at))),
             right: key(telling.get(i + 1)),
@@ -243,11 +269,9 @@ fn places(text: &Text) -> Vec<Place> {
 fn link(between: &[&Token]) -> Link {
     match between {
         [] => Link::Bare,
-        [one] if CONJUNCTIONS.contains(&one.folded.as_str()) => Link::Conjunction,
-        [.., last] if between.iter().any(|t| CONJUNCTIONS.contains(&t.folded.as_str())) && last.function => {
-            Link::Conjunction
-        }
-        [one] if MARKERS.contains(&one.folded.as_str()) => Link::Preposition,
+        [one] if plays(&one.folded, CONJUNCTION) => Link::Conjunction,
+        [.., last] if between.iter().any(|t| plays(&t.folded, CONJUNCTION)) && last.function => Link::Conjunction,
+        [one] if plays(&one.folded, MARKER) => Link::Preposition,
         _ => Link::Other,
     }
 }
@@ -262,12 +286,9 @@ fn counts(token: &Token) -> bool {
 /// The article "a", and not the letter: "plan A", "subtract a from b".
 fn article(text: &Text, i: usize) -> bool {
     let token = &text.tokens[i];
-    let capital = token.capitalised() && !token.opens;
-    let before_word = text.ahead(i, 1).is_some_and(|next| {
-        let word = next.folded.as_str();
-        next.wordlike() && !MARKERS.contains(&word) && !BREAKS.contains(&word) && !CONJUNCTIONS.contains(&word)
-    });
-    token.folded == "a" && !capital && before_word
+    let letter = || token.capitalised() && !token.opens;
+    let word = |next: &Token| next.wordlike() && !plays(&next.folded, MARKER | BREAK | CONJUNCTION);
+    token.folded == "a" && !letter() && text.ahead(i, 1).is_some_and(word)
 }
 
 fn is_content(tokens: &[&Token], i: usize) -> bool {
@@ -286,9 +307,9 @@ fn phrases(text: &Text) -> Vec<Phrase> {
     for (i, token) in text.tokens.iter().enumerate() {
         let word = token.folded.as_str();
         let stop = token.kind == Kind::Symbol && matches!(word, "," | "." | "?" | "!" | ";" | ":" | "(" | ")");
-        if MARKERS.contains(&word) {
+        if plays(word, MARKER) {
             phrases.push(Phrase { marker: word.to_owned(), ..Phrase::default() });
-        } else if stop || BREAKS.contains(&word) {
+        } else if stop || plays(word, BREAK) {
             phrases.push(Phrase::default());
         } else if (token.weighs() || is_letter(token) && !article(text, i))
             && token.kind != Kind::Han

@@ -36,7 +36,8 @@ const HAN_FUNCTION: &str = include_str!("lexicon/han_function.txt");
 const SYNONYMS: &str = include_str!("lexicon/synonyms.txt");
 const NAMES: &str = include_str!("lexicon/names.txt");
 const HAN_NAMES: &str = include_str!("lexicon/han_names.txt");
-const POLARITY: &str = include_str!("lexicon/polarity.txt");
+/// The table of [`super::polarity`].
+pub(super) const POLARITY: &str = include_str!("lexicon/polarity.txt");
 const UNITS: &str = include_str!("lexicon/units.txt");
 /// The table of [`super::time`].
 pub(super) const MOMENTS: &str = include_str!("lexicon/moments.txt");

@@ -16,6 +16,7 @@ mod direction;
 mod extra;
 mod fold;
 mod hidden;
+mod hints;
 mod lexicon;
 mod names;
 mod nearness;
@@ -34,6 +35,7 @@ mod time;
 mod words;
 
 pub use hidden::has_hidden;
+pub use hints::{Hints, hints};
 pub use time::time_sensitive;
 
 use nearness::Nearness;

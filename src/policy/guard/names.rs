@@ -34,14 +34,15 @@ impl Names {
             found.initials.extend(token.folded.chars().next());
             found.begins.push(found.run_on.len());
             found.run_on.push_str(&token.folded);
-            found.mentions.push(key(token));
+            let key = key(token);
+            if is_name(text, i) {
+                found.names.push((key.clone(), token.raw.clone()));
+            }
+            found.mentions.push(key);
             if token.kind == Kind::Word && token.folded != token.stem {
                 found.mentions.push(token.folded.clone());
             }
             found.mentions.extend(humps(&token.raw));
-            if is_name(text, i) {
-                found.names.push((key(token), token.raw.clone()));
-            }
         }
         found.whole_countries(text);
         found.mentions.sort_unstable();
@@ -94,6 +95,11 @@ impl Names {
             }
             _ => None,
         }
+    }
+
+    /// Does one text name something that the other does not?
+    pub(super) fn alone(&self, other: &Self) -> bool {
+        self.missing(other).is_some() || other.missing(self).is_some()
     }
 
     /// A name of this text that the other does not mention, not even with a slip.

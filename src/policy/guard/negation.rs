@@ -61,7 +61,10 @@ pub(super) struct Negation {
     prefixed: Vec<(String, String)>,
     /// Words that begin with a prefix of [`OPPOSED`], by what follows it.
     opposed: Vec<(&'static str, String)>,
+    /// Words of content that stand there plain, sorted.
     stems: Vec<String>,
+    /// How many words there are.
+    length: usize,
     polarity: Polarity,
 }
 
@@ -73,6 +76,10 @@ impl Negation {
                 let word = token.folded.clone();
                 found.negators.push(Negator { word, denied: denied(text, i), next: next(text, i) });
             } else if token.kind == Kind::Word {
+                found.length += 1;
+                if token.function && token.folded.len() < 4 {
+                    continue;
+                }
                 let negated = negated_stem(text, i).map(|stem| (stem, token.folded.clone()));
                 let bare = bare(token);
                 // The member of "non-member" does not stand there plain.
@@ -127,6 +134,17 @@ impl Negation {
         denies(self, &one.stem) || denies(other, &two.stem)
     }
 
+    /// Does one text deny more often than the other?
+    pub(super) fn alone(&self, other: &Self) -> bool {
+        self.negators.len() % 2 != other.negators.len() % 2
+    }
+
+    /// Do the texts stand at opposite poles, or deny by a prefix?
+    pub(super) fn opposed(&self, other: &Self, near: &Nearness<'_>) -> bool {
+        let poles = self.polarity.clash(&other.polarity, near).is_some();
+        poles || self.denies(other).is_some() || other.denies(self).is_some()
+    }
+
     /// Does a negator of this text stand right before the word, and the other text has none to match?
     fn only_denied(&self, word: &str, other: &Self) -> bool {
         let first = stem(word.split(' ').next().unwrap_or_default());
@@ -154,7 +172,7 @@ impl Negation {
             return None;
         }
         let (more, fewer) = if ours > theirs { (self, other) } else { (other, self) };
-        let short = self.stems.len().min(other.stems.len()) < LONG;
+        let short = self.length.min(other.length) < LONG;
         let spoken_of = |negator: &&Negator| negator.denied.is_empty() || negator.denied.iter().any(|s| fewer.has(s));
         let negator = more.negators.iter().find(|negator| short || spoken_of(negator))?;
         Some(format!("{:?} in one text only, or not as often", negator.word))
@@ -299,7 +317,8 @@ fn prefix(text: &Text, i: usize) -> Option<(&'static str, String)> {
         let first = text.tokens[i - 2].folded.as_str();
         return all.find(|prefix| *prefix == first).map(|prefix| (prefix, token.stem.clone()));
     }
-    all.find_map(|prefix| {
+    let first = token.stem.as_bytes().first();
+    all.filter(|prefix| prefix.as_bytes().first() == first).find_map(|prefix| {
         let rest = token.stem.strip_prefix(prefix).filter(|rest| rest.len() >= 3)?;
         Some((prefix, rest.to_owned()))
     })

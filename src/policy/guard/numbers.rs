@@ -92,6 +92,11 @@ impl Numbers {
         if close { self.units(other) } else { None }
     }
 
+    /// Has one text a number that the other does not have?
+    pub(super) fn alone(&self, other: &Self) -> bool {
+        unpaired(&self.hard, other, false).is_some() || unpaired(&other.hard, self, false).is_some()
+    }
+
     /// Do the texts agree on other numbers, so that one that differs is meant?
     fn shares(&self, other: &Self) -> bool {
         self.hard.iter().filter(|ours| other.hard.iter().any(|theirs| ours.agrees(theirs))).count() >= 2

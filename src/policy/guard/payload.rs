@@ -49,15 +49,14 @@ pub(super) struct Payload {
     /// No word or number in it: all that there is must be equal.
     wordless: bool,
     composed: String,
-    /// In lower case.
-    folded: String,
 }
 
 impl Payload {
     pub(super) fn of(text: &Text) -> Self {
         let composed = text.composed.clone();
-        let emoji = composed.chars().filter(|&c| is_emoji(c)).collect();
-        let invisible = composed.chars().filter(|&c| is_invisible(c)).collect();
+        let rare = || composed.chars().filter(|c| !c.is_ascii());
+        let emoji = rare().filter(|&c| is_emoji(c)).collect();
+        let invisible = rare().filter(|&c| is_invisible(c)).collect();
         let wordless = !text.tokens.iter().any(super::text::Token::wordlike);
         Self {
             quoted: quoted(&composed),
@@ -66,7 +65,6 @@ impl Payload {
             emoji,
             invisible,
             wordless,
-            folded: composed.to_lowercase(),
             composed,
         }
     }
@@ -100,7 +98,7 @@ impl Payload {
             let exact = other.composed.contains(quoted);
             exact
                 || !other.quoted.iter().any(|theirs| theirs.eq_ignore_ascii_case(quoted))
-                    && other.folded.contains(&quoted.to_lowercase())
+                    && other.composed.to_lowercase().contains(&quoted.to_lowercase())
         };
         self.quoted.iter().map(String::as_str).find(|quoted| !has(quoted))
     }
@@ -292,6 +290,9 @@ fn mere_label(head: &str) -> bool {
 /// Runs of operator characters, and on which side of a name `++` and `--` stand.
 fn operators(text: &str) -> Vec<String> {
     let operator = |c: char| matches!(c, '=' | '<' | '>' | '+' | '*' | '^' | '|' | '~');
+    if !text.bytes().any(|byte| operator(char::from(byte)) || byte == b'-') {
+        return Vec::new();
+    }
     let chinese = text.chars().any(super::fold::is_han);
     // In Chinese chat "~" is a smile.
     let drawn = |run: &str| chinese && matches!(run, "~" | ">" | "~~");

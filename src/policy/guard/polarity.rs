@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use super::lexicon::{self, HashMap};
+use super::lexicon::{self, HashMap, HashSet};
 use super::nearness::Nearness;
 use super::text::{Kind, Text};
 
@@ -21,6 +21,12 @@ struct Pole {
 }
 
 static POLES: LazyLock<HashMap<String, Vec<Pole>>> = LazyLock::new(table);
+
+/// First words of phrases.
+static HEADS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let words = lexicon::lines(lexicon::POLARITY).flat_map(str::split_whitespace);
+    words.filter_map(|word| word.split_once(['_', '-'])).map(|(head, _)| head).collect()
+});
 
 /// Verbs whose particle may stand some words later: "turn the lights off".
 const PHRASAL: [&str; 25] = [
@@ -55,7 +61,7 @@ const PARTICLES: [&str; 6] = ["on", "off", "up", "down", "in", "out"];
 fn table() -> HashMap<String, Vec<Pole>> {
     let mut given: HashMap<String, Vec<Pole>> = HashMap::default();
     let mut inflected: HashMap<String, Vec<Pole>> = HashMap::default();
-    for (axis, line) in (0u16..).zip(lexicon::lines(include_str!("lexicon/polarity.txt"))) {
+    for (axis, line) in (0u16..).zip(lexicon::lines(lexicon::POLARITY)) {
         let (strict, weak) = (line.starts_with('!'), line.starts_with('~'));
         for (second, side) in line.trim_start_matches(['!', '~']).split('|').enumerate() {
             let pole = Pole { axis, second: second > 0, strict, weak };
@@ -139,7 +145,7 @@ impl Polarity {
         let hyphened = text.ahead(i, 1).is_some_and(|next| next.is("-"));
         let second = text.ahead(i, if hyphened { 2 } else { 1 }).filter(|second| second.wordlike())?;
         let first = &text.tokens[i];
-        if first.kind == Kind::Han {
+        if !HEADS.contains(first.folded.as_str()) {
             return None;
         }
         let joined = self.add(&format!("{}_{}", first.folded, second.folded))

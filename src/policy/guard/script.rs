@@ -3,7 +3,10 @@
 //! Told by the script that most letters belong to and, within the Latin script, by a few words that only one language
 //! has. Short texts and names alone give no language away, and then nothing differs.
 
+use std::sync::LazyLock;
+
 use super::fold::is_han;
+use super::lexicon::HashMap;
 use super::text::{Kind, Text};
 
 /// Words that are common in one language and rare in the others.
@@ -104,17 +107,27 @@ fn script(text: &str) -> Option<&'static str> {
     (counts[most] * 3 > total * 2).then_some(NAMES[most])
 }
 
+/// The languages, by their places in [`MARKERS`], that a word tells.
+static TOLD_BY: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
+    let mut told: HashMap<&str, Vec<usize>> = HashMap::default();
+    for (place, (_, words)) in MARKERS.iter().enumerate() {
+        for word in *words {
+            told.entry(word).or_default().push(place);
+        }
+    }
+    told
+});
+
 /// The language that the most words of a Latin text are told by.
 fn language(text: &Text) -> Option<&'static str> {
-    let told = |words: &[&str]| {
-        text.tokens.iter().filter(|t| t.kind == Kind::Word && words.contains(&t.folded.as_str())).count()
-    };
-    let mut counts: Vec<(usize, &'static str)> = MARKERS.iter().map(|(name, words)| (told(words), *name)).collect();
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    match counts.as_slice() {
-        [(most, name), (next, _), ..] if *most >= TOLD && most > next => Some(name),
-        _ => None,
+    let mut counts = [0; MARKERS.len()];
+    let words = text.tokens.iter().filter(|token| token.kind == Kind::Word);
+    for place in words.filter_map(|token| TOLD_BY.get(token.folded.as_str())).flatten() {
+        counts[*place] += 1;
     }
+    let most = (0..counts.len()).max_by_key(|place| counts[*place])?;
+    let alone = counts.iter().filter(|count| **count == counts[most]).count() == 1;
+    (alone && counts[most] >= TOLD).then_some(MARKERS[most].0)
 }
 
 #[cfg(test)]

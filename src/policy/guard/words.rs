@@ -77,14 +77,14 @@ impl Words {
         let runs = (rest.0.len() - tail, rest.1.len() - tail) == (ours.len(), theirs.len());
         let longest = ours.len().max(theirs.len());
         let short = self.frame.len().max(other.frame.len()) <= LONG;
-        let some = short && !ours.is_empty() && !theirs.is_empty() && longest <= RUN && longest <= head + tail;
+        let likely = short && !ours.is_empty() && !theirs.is_empty() && longest <= RUN && longest <= head + tail;
         let strange = ours.iter().chain(&theirs).all(|unit| unit.kind != Kind::Number && !unit.common());
         let chinese = [&ours, &theirs].iter().any(|units| units.iter().all(|unit| unit.kind == Kind::Han));
         let written = |units: &[&Unit]| units.iter().map(|unit| unit.word.as_str()).collect::<String>();
         if slipped(&ours, &written(&theirs)) || slipped(&theirs, &written(&ours)) {
             return None;
         }
-        (some && runs && strange && chinese).then(|| format!("{:?} against {:?}", written(&ours), written(&theirs)))
+        (likely && runs && strange && chinese).then(|| format!("{:?} against {:?}", written(&ours), written(&theirs)))
     }
 
     /// "Can I", "can my child": somebody else where the speaker stands.
