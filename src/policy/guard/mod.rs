@@ -119,9 +119,9 @@ impl GuardName {
         match self {
             Self::Numbers => guards.numbers,
             Self::Negation => guards.negation,
-            Self::Names | Self::Words => guards.names,
+            Self::Names => guards.names,
             Self::Casing => guards.casing,
-            Self::Direction | Self::Asked | Self::Script => true,
+            Self::Direction | Self::Asked | Self::Script | Self::Words => true,
             Self::Payload => guards.payload,
             Self::Time => guards.time != TimeGuard::Off,
         }
@@ -198,31 +198,37 @@ impl Features {
         }
     }
 
-    /// The words of the given guards, in order; none about equal texts.
+    /// The words of the guards that are on, in order; none about equal texts.
     fn vetoes<'a>(
         &'a self,
         other: &'a Self,
-        guards: impl Iterator<Item = GuardName>,
-    ) -> impl Iterator<Item = (GuardName, Option<Veto>)> {
+        guards: &'a Guards,
+    ) -> impl Iterator<Item = (GuardName, Option<Veto>)> + 'a {
         let same = self.composed == other.composed;
         let near = self.content.against(&other.content);
-        guards.map(move |guard| {
-            let difference = if same { None } else { self.difference(other, guard, &near) };
+        GuardName::ALL.into_iter().filter(|guard| guard.is_on(guards)).map(move |guard| {
+            let silent = same || guard == GuardName::Words && self.excused(other, guards, &near);
+            let difference = if silent { None } else { self.difference(other, guard, &near) };
             (guard, difference.map(|difference| Veto { guard, difference }))
         })
+    }
+
+    /// Is the difference of a kind that the policy does not care for? A guard that is off must not come back as a word
+    /// exchanged for another.
+    fn excused(&self, other: &Self, guards: &Guards, near: &Nearness<'_>) -> bool {
+        let mut off = GuardName::ALL.into_iter().filter(|guard| !guard.is_on(guards));
+        off.any(|guard| self.difference(other, guard, near).is_some())
     }
 }
 
 /// The first veto of the guards that are on. Symmetric: the order of the two decides the wording only.
 pub fn judge(query: &Features, candidate: &Features, guards: &Guards) -> Option<Veto> {
-    let on = GuardName::ALL.into_iter().filter(|guard| guard.is_on(guards));
-    query.vetoes(candidate, on).find_map(|(_, veto)| veto)
+    query.vetoes(candidate, guards).find_map(|(_, veto)| veto)
 }
 
 /// The word of every guard that is on, for an explanation.
 pub fn verdicts(query: &Features, candidate: &Features, guards: &Guards) -> Vec<(GuardName, Option<Veto>)> {
-    let on = GuardName::ALL.into_iter().filter(|guard| guard.is_on(guards));
-    query.vetoes(candidate, on).collect()
+    query.vetoes(candidate, guards).collect()
 }
 
 /// What one part of the evidence says of two texts; for the tables of examples.

@@ -47,6 +47,8 @@ fn a_guard_that_is_off_stays_silent() {
     assert!(silent("Boil it for 5 minutes", "Boil it for 9 minutes"));
     assert!(silent("rent in Oslo", "rent in Bergen"));
     assert!(silent("Who plays today?", "Who plays tomorrow?"));
+    assert!(silent("How do I enable the fan?", "How do I disable the fan?"));
+    assert!(!silent("How do I peel a plum?", "How do I peel a pear?"), "other words are always watched");
     assert!(!silent("trains from Lund to Malmo", "trains from Malmo to Lund"), "direction is always watched");
 }
 
