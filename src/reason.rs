@@ -86,8 +86,14 @@ reasons! {
         GuardCasing = "guard-casing",
         /// Near entries swap the roles: from A to B, from B to A.
         GuardDirection = "guard-direction",
+        /// Near entries ask for something else: who, when, why, how many.
+        GuardAsked = "guard-asked",
+        /// Near entries have another word in the same place, or ask something more.
+        GuardWords = "guard-words",
         /// Near entries carry another delimited payload.
         GuardPayload = "guard-payload",
+        /// Near entries are in another language or script.
+        GuardScript = "guard-script",
         /// Near entries speak of another time.
         GuardTime = "guard-time",
         /// The verifier does not trust that one answer serves both.

@@ -1,12 +1,14 @@
 //! Spelling that carries meaning where the words alone look equal: capitals ("Polish", "polish"), the case of code
 //! (`Sum(x)`, `sum(x)`), and accents ("resume", "résumé").
 //!
-//! The capital of a sentence's first word passes, but for words that the lexicon knows to be two words.
+//! The capital of a sentence's first word passes, but for words that the lexicon knows to be two words. People who type
+//! quickly drop capitals and accents alike, so only words that change their meaning count.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::lexicon;
+use super::nearness::hash;
 use super::text::{Kind, Style, Text, Token};
 
 /// The spellings of one text that may matter.
@@ -18,25 +20,30 @@ pub(super) struct Casing {
     code: Vec<String>,
     /// Words with accents: without and with them.
     accented: Vec<(String, String)>,
-    /// All words, folded, sorted.
-    words: Vec<String>,
-    /// All words as written, sorted.
-    written: Vec<String>,
+    /// All words, folded; sorted, each by its hash.
+    words: Vec<u64>,
+    /// All words as written; sorted, each by its hash.
+    written: Vec<u64>,
+    /// Names with underscores that open a sentence.
+    openers: Vec<String>,
 }
 
 /// These open sentences as ordinary words, or mean their names only in capitals throughout.
-const CAPITALS_ONLY: [&str; 13] =
-    ["us", "it", "who", "aids", "led", "cat", "dos", "sat", "act", "ram", "lan", "pin", "can"];
+const CAPITALS_ONLY: [&str; 6] = ["us", "it", "who", "aids", "led", "can"];
 const ORDINARY_OPENERS: [&str; 4] = ["may", "will", "mark", "march"];
 
 impl Casing {
     pub(super) fn of(text: &Text) -> Self {
         let mut found = Self::default();
+        let about_case = speaks_of_case(text);
         for (i, token) in text.tokens.iter().enumerate().filter(|(_, t)| t.wordlike()) {
-            found.words.push(token.folded.clone());
-            found.written.push(token.raw.clone());
+            found.words.push(hash(&token.folded));
+            found.written.push(hash(&token.raw));
+            if token.opens && token.raw.contains('_') {
+                found.openers.push(token.raw.clone());
+            }
             found.cased.extend(capital(text, token).map(|capital| (token.folded.clone(), capital)));
-            if is_code(text, i) || is_exact(text, i) {
+            if is_code(text, i) || is_exact(text, i, about_case) {
                 found.code.push(token.raw.clone());
             }
             if !token.raw.is_ascii() && token.kind == Kind::Word {
@@ -75,15 +82,19 @@ impl Casing {
 
     /// Code of this text that the other has in another case only.
     fn recoded(&self, other: &Self) -> Option<String> {
-        let exact = |code: &String| other.written.binary_search(code).is_ok();
-        let folded = |code: &String| other.words.binary_search(&code.to_lowercase()).is_ok();
+        // A capital that opens a sentence is no other spelling.
+        let opened = |code: &String| other.openers.iter().any(|word| word.chars().skip(1).eq(code.chars().skip(1)));
+        let exact = |code: &String| {
+            other.written.binary_search(&hash(code)).is_ok() || opened(code) || self.openers.contains(code)
+        };
+        let folded = |code: &String| other.words.binary_search(&hash(&code.to_lowercase())).is_ok();
         self.code.iter().find(|code| !exact(code) && folded(code)).map(|code| format!("{code:?} in another case"))
     }
 
     /// A word of this text that the other has with other accents or none.
     fn unaccented(&self, other: &Self) -> Option<String> {
-        let has = |word: &String| other.words.binary_search(word).is_ok();
-        self.accented.iter().find_map(|(bare, accented)| {
+        let has = |word: &String| other.words.binary_search(&hash(word)).is_ok();
+        self.accented.iter().filter(|(bare, _)| lexicon::is_accented(bare)).find_map(|(bare, accented)| {
             let theirs = other.accented.iter().find(|(b, a)| b == bare && a != accented).map(|(_, a)| a);
             let theirs = theirs.or_else(|| has(bare).then_some(bare)).filter(|_| !has(accented))?;
             Some(format!("{accented:?} against {theirs:?}"))
@@ -91,9 +102,35 @@ impl Casing {
     }
 }
 
+/// Types of programming languages that share their names with functions and common things: `Map` and `map`.
+const TYPES: [&str; 16] = [
+    "map", "set", "array", "object", "string", "number", "boolean", "promise", "date", "symbol", "option", "result",
+    "vec", "integer", "char", "iterator",
+];
+
+/// Does a writer who cares for capitals speak of a programming language?
+fn speaks_code(text: &Text) -> bool {
+    const LANGUAGES: [&str; 12] = [
+        "JavaScript",
+        "TypeScript",
+        "Python",
+        "Java",
+        "Rust",
+        "Ruby",
+        "PHP",
+        "Kotlin",
+        "Swift",
+        "Scala",
+        "Haskell",
+        "C#",
+    ];
+    text.tokens.iter().any(|token| LANGUAGES.contains(&token.raw.as_str()))
+}
+
 /// Does the word stand with the capital that changes its meaning? None when the text's style leaves it open.
 fn capital(text: &Text, token: &Token) -> Option<bool> {
-    if token.kind != Kind::Word || !lexicon::is_cased(&token.folded) {
+    let code = TYPES.contains(&token.folded.as_str()) && !token.opens && speaks_code(text);
+    if token.kind != Kind::Word || !code && !lexicon::is_cased(&token.folded) {
         return None;
     }
     let word = token.folded.as_str();
@@ -107,21 +144,27 @@ fn capital(text: &Text, token: &Token) -> Option<bool> {
 }
 
 /// A spelling of which another case is another thing: the letter of an option (`-l`), a unit behind its number (`5 mW`,
-/// `5 MW`), a word with a capital inside (`getUser`), and every word of a text about case.
-fn is_exact(text: &Text, i: usize) -> bool {
+/// `5 MW`), a name of code with a capital inside (`getUser`), and every word of a text about case.
+fn is_exact(text: &Text, i: usize, about_case: bool) -> bool {
     const UNITS: [&str; 15] =
         ["kb", "mb", "gb", "tb", "pb", "kbps", "mbps", "gbps", "tbps", "mw", "mm", "ma", "mv", "ms", "pa"];
     let token = &text.tokens[i];
     let before = text.before(i);
     let option = before.is_some_and(|t| t.is("-")) && token.glued && token.raw.chars().nth(1).is_none();
     let unit = before.is_some_and(|t| t.kind == Kind::Number) && UNITS.contains(&token.folded.as_str());
-    let inner = token.raw.chars().skip(1).any(char::is_uppercase) && token.raw.chars().any(char::is_lowercase);
-    let about_case = text.tokens.windows(2).any(|pair| {
+    // `getUser`, but not WordPress or iPad, whose spelling people do not care for.
+    let small = token.raw.chars().take_while(|c| c.is_lowercase()).count();
+    let inner = small >= 2 && token.raw.chars().any(char::is_uppercase) && token.kind == Kind::Word;
+    option || unit || inner || about_case && !token.opens
+}
+
+/// Does the text speak of upper or lower case?
+fn speaks_of_case(text: &Text) -> bool {
+    text.tokens.windows(2).any(|pair| {
         let [first, second] = [pair[0].folded.as_str(), pair[1].folded.as_str()];
         let named = |word| matches!(word, "uppercase" | "lowercase" | "caps" | "capitalised" | "capitalized");
         named(first) || named(second) || matches!(first, "upper" | "lower") && second == "case"
-    });
-    option || unit || inner || about_case && !token.opens
+    })
 }
 
 /// A call `f(x)`, a path, or a name with underscores or inner dots.
@@ -156,6 +199,8 @@ mod tests {
             ("read /srv/Data/a", "read /srv/data/a"),
             ("what is my_Var", "what is my_var"),
             ("send my resume", "send my résumé"),
+            ("What is a map in JavaScript?", "What is a Map in JavaScript?"),
+            ("what does getUser do", "what does getuser do"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -170,6 +215,10 @@ mod tests {
             ("It rains. Who knows?", "it rains, who knows"),
             ("THE WHO AND THE IT TEAM", "the who and the it team"),
             ("cafe\u{301} hours", "café hours"),
+            ("cafe hours", "café hours"),
+            ("a WordPress theme", "a wordpress theme"),
+            ("what is a set in python", "What is a Set in Python?"),
+            ("What is read_all?", "Read_all: what is it?"),
             ("How Do You Peel An Apple", "how do you peel an apple"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");

@@ -1,16 +1,20 @@
 //! The same words in another order: from Oslo to Bergen is not from Bergen to Oslo, cats that hate dogs are not dogs
 //! that hate cats.
 //!
-//! Three rules. A journey (`from X to Y`, `X to Y`) must not have its ends exchanged. When two long texts have nearly
-//! the same content words, their phrases may move about whole, but the words that are left must come in the same order.
-//! In short ones at least no two words may exchange their places: neither their prepositions nor the sides of a word
-//! between them. Where both texts compare things, order says nothing.
+//! Word order alone says little: phrases move about whole, and the passive turns a sentence round without changing it.
+//! Two signs are sure. A journey (`from X to Y`, `X to Y`) whose ends are exchanged; and two words that exchange their
+//! places, each with the neighbours that the other had ("goats hate geese", "geese hate goats"). Where a text compares
+//! or joins the two, order says nothing.
 
-use super::lexicon;
+use std::sync::LazyLock;
+
+use super::lexicon::HashMap;
+use super::nearness::{self, Nearness};
+use super::negation::is_negator;
 use super::text::{Kind, Text, Token};
 
 /// Both sides of these stand equal.
-const SYMMETRIC: [&str; 16] = [
+const SYMMETRIC: [&str; 24] = [
     "difference",
     "differences",
     "compare",
@@ -27,9 +31,17 @@ const SYMMETRIC: [&str; 16] = [
     "equal",
     "equivalent",
     "related",
+    "区别",
+    "相同",
+    "和",
+    "与",
+    "跟",
+    "还是",
+    "或",
+    "及",
 ];
 
-const CONJUNCTIONS: [&str; 6] = ["and", "or", "vs", "versus", "&", "nor"];
+const CONJUNCTIONS: [&str; 12] = ["and", "or", "vs", "versus", "&", "nor", "/", ",", "和", "与", "跟", "或"];
 
 /// Words that begin a phrase which may move as a whole.
 const MARKERS: [&str; 26] = [
@@ -43,9 +55,31 @@ const BREAKS: [&str; 30] = [
     "did", "can", "could", "should", "would", "will", "may", "might", "if", "but", "i", "you", "we", "that", "it",
 ];
 
-/// Common content words from which every change of order counts: a rewording of a long text rarely keeps all its words,
-/// one of a short question often does ("Which browsers does it support?", "Which browsers are supported by it?").
-const MANY: usize = 6;
+/// The tables above in one: a word may be in several.
+static ROLES: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
+    let mut roles = HashMap::default();
+    let tables: [(u8, &[&'static str]); 4] =
+        [(SYMMETRY, &SYMMETRIC), (CONJUNCTION, &CONJUNCTIONS), (MARKER, &MARKERS), (BREAK, &BREAKS)];
+    for (role, words) in tables {
+        for word in words {
+            *roles.entry(*word).or_default() |= role;
+        }
+    }
+    roles
+});
+
+const SYMMETRY: u8 = 1;
+const CONJUNCTION: u8 = 2;
+const MARKER: u8 = 4;
+const BREAK: u8 = 8;
+
+/// Does a word have one of these roles?
+fn plays(word: &str, roles: u8) -> bool {
+    ROLES.get(word).is_some_and(|played| played & roles != 0)
+}
+
+/// What stands at the ends of a sentence.
+const BORDER: u64 = 0;
 
 /// Content words that stand together under one marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,31 +104,47 @@ impl Journey {
     }
 }
 
+/// A word with content between its neighbours.
+#[derive(Clone, Debug)]
+struct Place {
+    key: u64,
+    word: String,
+    left: u64,
+    right: u64,
+    han: bool,
+    /// The preposition before it.
+    after: Option<String>,
+    /// The next word with content, and whether a preposition or nothing stands between.
+    next: u64,
+    linked: Link,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Bare,
+    Preposition,
+    Conjunction,
+    Other,
+}
+
 /// The order of one text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    phrases: Vec<Phrase>,
-    /// All content words, sorted.
-    content: Vec<String>,
     journeys: Vec<Journey>,
+    /// Every word with content that stands there once.
+    places: Vec<Place>,
     symmetric: bool,
-    /// One thing comes before another.
-    sequenced: bool,
 }
 
 impl Order {
     pub(super) fn of(text: &Text) -> Self {
-        let phrases = phrases(text);
-        let mut content: Vec<String> = phrases.iter().flat_map(|phrase| phrase.words.iter().cloned()).collect();
-        content.sort_unstable();
-        let journeys = journeys(&phrases);
-        let symmetric = text.tokens.iter().any(|t| SYMMETRIC.contains(&t.folded.as_str()));
-        let sequenced = text.tokens.iter().any(|t| matches!(t.folded.as_str(), "then" | "before" | "after"));
-        Self { phrases, content, journeys, symmetric, sequenced }
+        let symmetric = text.tokens.iter().any(|t| plays(&t.folded, SYMMETRY));
+        Self { journeys: journeys(&phrases(text)), places: places(text), symmetric }
     }
 
-    pub(super) fn difference(&self, other: &Self) -> Option<String> {
-        self.turned_back(other).or_else(|| self.reordered(other))
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        let near = near.akin().then_some(near)?;
+        self.turned_back(other).or_else(|| self.exchanged(other, near))
     }
 
     /// A journey between the other text's ends, but the other way.
@@ -116,96 +166,140 @@ impl Order {
         })
     }
 
-    fn reordered(&self, other: &Self) -> Option<String> {
-        if self.symmetric && other.symmetric {
+    /// Two words of which each stands between the neighbours that the other had.
+    fn exchanged(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        if self.symmetric && other.symmetric || near.apart() > 2.max(near.common() / 4) {
             return None;
         }
-        let common = common(&self.content, &other.content);
-        let apart = self.content.len() + other.content.len() - 2 * common.len();
-        let (ours, theirs) = (self.moved(other, &common), other.moved(self, &common));
-        let repeated = common.windows(2).any(|pair| pair[0] == pair[1]);
-        let strict = apart == 0 && (repeated || self.sequenced && other.sequenced);
-        if (strict || common.len() >= MANY && apart <= common.len() / 4)
-            && let Some((one, two)) =
-                compounded(&ours).into_iter().zip(compounded(&theirs)).find(|(one, two)| one != two)
-        {
-            return Some(format!("{one:?} stands where {two:?} stands in the other"));
-        }
-        if common.len() < 2 || apart > 2 || repeated {
-            return None;
-        }
-        let place = |word: &str| theirs.iter().position(|(_, other)| *other == word);
-        let placed: Vec<(usize, &str, usize)> =
-            ours.iter().enumerate().filter_map(|(i, (_, word))| place(word).map(|at| (i, *word, at))).collect();
-        let exchanged = |(i, _, at): &(usize, &str, usize), (j, _, to): &(usize, &str, usize)| {
-            let markers = (ours[*i].0, ours[*j].0) == (theirs[*to].0, theirs[*at].0);
-            let between = placed.iter().any(|(k, _, on)| (i + 1..*j).contains(k) && (to + 1..*at).contains(on));
-            at > to && markers && (between || ours[*i].0 != ours[*j].0)
-        };
-        let pairs = placed.iter().enumerate().flat_map(|(n, one)| placed[n + 1..].iter().map(move |two| (one, two)));
-        let (one, two) = pairs.into_iter().find(|(one, two)| exchanged(one, two))?;
-        Some(format!("{:?} and {:?} change places", one.1, two.1))
-    }
-
-    /// The common words in order, each with its marker, less the phrases that the other text has too, word for word.
-    fn moved<'a>(&'a self, other: &Self, common: &[&str]) -> Vec<(&'a str, &'a str)> {
-        let shared = |word: &String| common.contains(&word.as_str());
-        let same = |phrase: &Phrase| {
-            let kept = || phrase.words.iter().filter(|word| shared(word));
-            let twin = |theirs: &&Phrase| {
-                theirs.marker == phrase.marker && kept().eq(theirs.words.iter().filter(|w| shared(w)))
-            };
-            other.phrases.iter().any(|theirs| twin(&theirs))
-        };
-        let phrases = self.phrases.iter().filter(|phrase| !same(phrase));
-        let words = phrases.flat_map(|phrase| phrase.words.iter().map(|word| (phrase.marker.as_str(), word)));
-        words.filter(|(_, word)| shared(word)).map(|(marker, word)| (marker, word.as_str())).collect()
+        let there = |place: &Place| other.places.iter().find(|theirs| theirs.key == place.key);
+        let both: Vec<(&Place, &Place)> =
+            self.places.iter().filter_map(|ours| Some((ours, there(ours)?))).filter(|(a, b)| a.moved(b)).collect();
+        let pairs = both.iter().enumerate().flat_map(|(i, one)| both[i + 1..].iter().map(move |two| (*one, *two)));
+        let (one, two) = pairs.into_iter().find(|(one, two)| turned(*one, *two))?;
+        Some(format!("{:?} and {:?} change places", one.0.word, two.0.word))
     }
 }
 
-/// The words in order, with "days of leave" in the order of "leave days".
-fn compounded<'a>(words: &[(&str, &'a str)]) -> Vec<&'a str> {
-    let mut order: Vec<&str> = Vec::with_capacity(words.len());
-    let mut head = None;
-    for (i, (marker, word)) in words.iter().enumerate() {
-        let begins = i > 0 && words[i - 1].0 != *marker;
-        if *marker != "of" {
-            head = None;
-        } else if begins {
-            head = order.len().checked_sub(1);
-        }
-        match &mut head {
-            Some(at) => {
-                order.insert(*at, word);
-                *at += 1;
-            }
-            None => order.push(word),
-        }
-    }
-    order
+/// Do two words, each with its place in both texts, stand in each other's?
+fn turned((x, x_there): (&Place, &Place), (y, y_there): (&Place, &Place)) -> bool {
+    let (one, two) = (x.takes(y_there), y.takes(x_there));
+    // A neighbour that both have anyway tells nothing: the "plan" of "plan A" and "plan B".
+    let (x_sure, y_sure) = (x.apart(y, y_there), y.apart(x, x_there));
+    let sure = x_sure && y_sure || (x_sure || y_sure) && !x.han && !y.han;
+    let free = joined(x, y) || joined(x_there, y_there) || x.beside(y) && x_there.beside(y_there);
+    // "Born in Oslo in 1962" is "born in 1962 in Oslo".
+    let adjuncts = x.after == y.after && x.after.is_some() && x_there.after == y_there.after;
+    one && two && sure && !free && !adjuncts && !compounded((x, y), (x_there, y_there))
 }
 
-/// Words in both sorted lists, as often as in both.
-fn common<'a>(one: &'a [String], two: &[String]) -> Vec<&'a str> {
-    let mut rest = two.iter().peekable();
-    let found = one.iter().filter(|word| {
-        while rest.next_if(|theirs| theirs < word).is_some() {}
-        rest.next_if(|theirs| theirs == word).is_some()
-    });
-    found.map(String::as_str).collect()
+impl Place {
+    fn moved(&self, there: &Self) -> bool {
+        self.left != there.left || self.right != there.right
+    }
+
+    /// Is this where the other stands in the other text?
+    fn takes(&self, other: &Self) -> bool {
+        self.left == other.left || self.right == other.right
+    }
+
+    /// Does a neighbour that tells this word from `beside` stand at `other` too?
+    fn apart(&self, beside: &Self, other: &Self) -> bool {
+        let told = |ours: u64, theirs: u64, beside: u64| ours == theirs && ours != BORDER && ours != beside;
+        told(self.left, other.left, beside.left) || told(self.right, other.right, beside.right)
+    }
+
+    /// Right next to each other.
+    fn beside(&self, other: &Self) -> bool {
+        self.linked == Link::Bare && self.next == other.key || other.linked == Link::Bare && other.next == self.key
+    }
 }
 
-fn is_content(token: &Token) -> bool {
-    match token.kind {
-        // "Is plan A cheaper than plan B?"
-        Kind::Word => !lexicon::is_function_word(&token.folded) || is_letter(token),
-        Kind::Symbol | Kind::Han => false,
-        _ => true,
+/// "Cats and dogs" are "dogs and cats".
+fn joined(one: &Place, two: &Place) -> bool {
+    one.linked == Link::Conjunction && one.next == two.key || two.linked == Link::Conjunction && two.next == one.key
+}
+
+/// "Days of leave" are "leave days".
+fn compounded(ours: (&Place, &Place), theirs: (&Place, &Place)) -> bool {
+    let link = |(one, two): (&Place, &Place)| {
+        if one.next == two.key {
+            Some((one.key, one.linked))
+        } else {
+            (two.next == one.key).then_some((two.key, two.linked))
+        }
+    };
+    match (link(ours), link(theirs)) {
+        (Some((first, a)), Some((second, b))) => {
+            first != second && matches!((a, b), (Link::Bare, Link::Preposition) | (Link::Preposition, Link::Bare))
+        }
+        _ => false,
     }
+}
+
+fn places(text: &Text) -> Vec<Place> {
+    let telling: Vec<&Token> =
+        text.tokens.iter().enumerate().filter(|(i, t)| counts(t) && !article(text, *i)).map(|(_, t)| t).collect();
+    let key = |token: Option<&&Token>| match token {
+        Some(token) if token.kind != Kind::Symbol => nearness::hash(&token.stem),
+        _ => BORDER,
+    };
+    let mut places = Vec::new();
+    for (i, token) in telling.iter().enumerate().filter(|(i, _)| is_content(&telling, *i)) {
+        let next = (i + 1..telling.len()).find(|&at| is_content(&telling, at));
+        places.push(Place {
+            key: nearness::hash(&token.stem),
+            word: token.folded.clone(),
+            han: token.kind == Kind::Han,
+            after: i
+                .checked_sub(1)
+                .and_then(|at| telling.get(at))
+                .filter(|t| plays(&t.folded, MARKER))
+                .map(|t| t.folded.clone()),
+            left: key(i.checked_sub(1).and_then(|at| telling.get(at))),
+            right: key(telling.get(i + 1)),
+            next: key(next.and_then(|at| telling.get(at))),
+            linked: next.map_or(Link::Other, |next| link(&telling[i + 1..next])),
+        });
+    }
+    let all: Vec<u64> = places.iter().map(|place| place.key).collect();
+    places.retain(|place| all.iter().filter(|key| **key == place.key).count() == 1);
+    places
+}
+
+fn link(between: &[&Token]) -> Link {
+    match between {
+        [] => Link::Bare,
+        [one] if plays(&one.folded, CONJUNCTION) => Link::Conjunction,
+        [.., last] if between.iter().any(|t| plays(&t.folded, CONJUNCTION)) && last.function => Link::Conjunction,
+        [one] if plays(&one.folded, MARKER) => Link::Preposition,
+        _ => Link::Other,
+    }
+}
+
+/// Articles and possessives do not tell a place.
+fn counts(token: &Token) -> bool {
+    let stop = token.kind == Kind::Symbol
+        && matches!(token.raw.as_str(), "," | "." | "?" | "!" | ";" | ":" | "(" | ")" | "/" | "&");
+    stop || token.wordlike() && !matches!(token.folded.as_str(), "the" | "my" | "your" | "our" | "an" | "的" | "了")
+}
+
+/// The article "a", and not the letter: "plan A", "subtract a from b".
+fn article(text: &Text, i: usize) -> bool {
+    let token = &text.tokens[i];
+    let letter = || token.capitalised() && !token.opens;
+    let word = |next: &Token| next.wordlike() && !plays(&next.folded, MARKER | BREAK | CONJUNCTION);
+    token.folded == "a" && !letter() && text.ahead(i, 1).is_some_and(word)
+}
+
+fn is_content(tokens: &[&Token], i: usize) -> bool {
+    let token = tokens[i];
+    let person = matches!(token.raw.as_str(), "我" | "你" | "他" | "她");
+    token.weighs() && !is_negator(&token.folded) || is_letter(token) || person
 }
 
 fn is_letter(token: &Token) -> bool {
-    token.capitalised() && token.raw.chars().nth(1).is_none() && token.raw != "I" && !token.opens
+    let one = token.raw.chars().nth(1).is_none() && token.kind == Kind::Word;
+    one && !matches!(token.raw.as_str(), "I" | "i")
 }
 
 fn phrases(text: &Text) -> Vec<Phrase> {
@@ -213,29 +307,18 @@ fn phrases(text: &Text) -> Vec<Phrase> {
     for (i, token) in text.tokens.iter().enumerate() {
         let word = token.folded.as_str();
         let stop = token.kind == Kind::Symbol && matches!(word, "," | "." | "?" | "!" | ";" | ":" | "(" | ")");
-        if MARKERS.contains(&word) {
-            phrases.push(Phrase { marker: word.to_owned(), words: Vec::new() });
-        } else if stop || BREAKS.contains(&word) {
+        if plays(word, MARKER) {
+            phrases.push(Phrase { marker: word.to_owned(), ..Phrase::default() });
+        } else if stop || plays(word, BREAK) {
             phrases.push(Phrase::default());
-        } else if is_content(token)
+        } else if (token.weighs() || is_letter(token) && !article(text, i))
+            && token.kind != Kind::Han
             && let Some(phrase) = phrases.last_mut()
         {
             phrase.words.push(token.stem.clone());
-            sort_joined(text, i, &mut phrase.words);
         }
     }
     phrases
-}
-
-/// "Cats and dogs" are "dogs and cats": the two words around a conjunction stand in one order.
-fn sort_joined(text: &Text, i: usize, words: &mut [String]) {
-    let joined = text.before(i).is_some_and(|t| CONJUNCTIONS.contains(&t.folded.as_str()));
-    if joined
-        && let [.., one, two] = words
-        && one > two
-    {
-        std::mem::swap(one, two);
-    }
 }
 
 /// `from X to Y`, `to Y from X`, or `X to Y` when no start is named.
@@ -257,7 +340,7 @@ mod tests {
     use super::*;
 
     fn difference(a: &str, b: &str) -> Option<String> {
-        Order::of(&Text::of(a)).difference(&Order::of(&Text::of(b)))
+        super::super::differ(a, b, Order::of, Order::difference)
     }
 
     #[test]
@@ -271,6 +354,8 @@ mod tests {
             ("Did Borg beat Lendl?", "Did Lendl beat Borg?"),
             ("the mayor of the capital", "the capital of the mayor"),
             ("Is plan A cheaper than plan B?", "Is plan B cheaper than plan A?"),
+            ("Is Java faster than Go?", "Is Go faster than Java?"),
+            ("How do I subtract a from b?", "How do I subtract b from a?"),
             ("Is A larger than B?", "Is B larger than A?"),
             ("How do I walk from gate A to gate C?", "How do I walk from gate C to gate A?"),
             ("Do I paint then sand?", "Do I sand then paint?"),
@@ -278,6 +363,12 @@ mod tests {
                 "Which rooms were closed before the painted halls were opened to tired visitors?",
                 "Which rooms were painted before the closed halls were opened to tired visitors?",
             ),
+            ("从北京到上海怎么走", "从上海到北京怎么走"),
+            ("由东向西怎么开", "由西向东怎么开"),
+            ("小明比小红高吗", "小红比小明高吗"),
+            ("把欧元换成日元", "把日元换成欧元"),
+            ("欧元转日元", "日元转欧元"),
+            ("我喜欢你怎么说", "你喜欢我怎么说"),
             (
                 "She is the niece of Olav Krogh and a cousin of Berta Lind.",
                 "She is a cousin of Olav Krogh and the niece of Berta Lind.",

@@ -2,15 +2,26 @@
 //!
 //! Two prompts with one instruction and two payloads lie close together for an embedder, and need two answers. So
 //! payloads are compared as written (composed, trimmed, white space inside kept). The same goes for what has no words to
-//! compare at all: operators, emoji, invisible characters, and texts of punctuation only.
+//! compare at all: operators, emoji, invisible characters, and texts of punctuation only. A colon also follows mere
+//! labels ("Travel: where is Oslo?"), and quotation marks also stand for a raised eyebrow: neither makes a payload of a
+//! question, or of one retelling of a story.
 
+use std::sync::LazyLock;
+
+use super::lexicon::{self, HashSet};
+use super::nearness::Nearness;
 use super::text::Text;
+
+static INSTRUCTIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lines = lexicon::lines(include_str!("lexicon/instructions.txt"));
+    lines.flat_map(str::split_whitespace).collect()
+});
 
 /// Longest head of "instruction: payload", in words.
 const HEAD_WORDS: usize = 14;
 
 /// Delimiters whose inside is payload, in the order in which they are looked for.
-const FENCES: [(&str, &str); 10] = [
+const FENCES: [(&str, &str); 11] = [
     ("```", "```"),
     ("~~~", "~~~"),
     ("<<<", ">>>"),
@@ -19,6 +30,7 @@ const FENCES: [(&str, &str); 10] = [
     ("\u{ab}", "\u{bb}"),
     ("\u{300c}", "\u{300d}"),
     ("\u{300e}", "\u{300f}"),
+    ("\u{300a}", "\u{300b}"),
     ("\"", "\""),
     ("`", "`"),
 ];
@@ -42,8 +54,9 @@ pub(super) struct Payload {
 impl Payload {
     pub(super) fn of(text: &Text) -> Self {
         let composed = text.composed.clone();
-        let emoji = composed.chars().filter(|&c| is_emoji(c)).collect();
-        let invisible = composed.chars().filter(|&c| is_invisible(c)).collect();
+        let rare = || composed.chars().filter(|c| !c.is_ascii());
+        let emoji = rare().filter(|&c| is_emoji(c)).collect();
+        let invisible = rare().filter(|&c| is_invisible(c)).collect();
         let wordless = !text.tokens.iter().any(super::text::Token::wordlike);
         Self {
             quoted: quoted(&composed),
@@ -56,20 +69,22 @@ impl Payload {
         }
     }
 
-    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
         if (self.wordless || other.wordless) && self.composed != other.composed {
             return Some("texts without words that are not equal".to_owned());
         }
         if self.invisible != other.invisible {
             return Some("other invisible characters".to_owned());
         }
-        if self.tail != other.tail {
+        if !self.has_tail_of(other) || !other.has_tail_of(self) {
             return Some("another text after the instruction".to_owned());
         }
-        if let Some(missing) = self.missing(other).or_else(|| other.missing(self)) {
+        let (ours, theirs) = (self.missing(other), other.missing(self));
+        // One side alone may quote for emphasis, where it tells the rest in other words too.
+        if let Some(missing) = ours.or(theirs).filter(|_| near.akin() || ours.is_some() && theirs.is_some()) {
             return Some(format!("{:?} is quoted in one text only", shortened(missing)));
         }
-        if self.operators != other.operators {
+        if self.operators != other.operators && near.close() {
             return Some("other operators".to_owned());
         }
         // An emoji in one text only may be mere politeness.
@@ -77,8 +92,24 @@ impl Payload {
         emoji.then(|| "another emoji".to_owned())
     }
 
+    /// A quoted span of this text that the other does not have, quoted as written or mentioned in any casing.
     fn missing<'a>(&'a self, other: &Self) -> Option<&'a str> {
-        self.quoted.iter().map(String::as_str).find(|quoted| !other.composed.contains(quoted))
+        let has = |quoted: &str| {
+            let exact = other.composed.contains(quoted);
+            exact
+                || !other.quoted.iter().any(|theirs| theirs.eq_ignore_ascii_case(quoted))
+                    && other.composed.to_lowercase().contains(&quoted.to_lowercase())
+        };
+        self.quoted.iter().map(String::as_str).find(|quoted| !has(quoted))
+    }
+
+    /// Is what follows the other's instruction somewhere in this text?
+    fn has_tail_of(&self, other: &Self) -> bool {
+        match (&self.tail, &other.tail) {
+            (_, None) => true,
+            (Some(ours), Some(theirs)) => ours == theirs,
+            (None, Some(theirs)) => self.composed.contains(theirs.trim_end_matches(['.', '?', '!', '。', '？'])),
+        }
     }
 }
 
@@ -89,10 +120,15 @@ fn shortened(text: &str) -> String {
 /// All delimited spans, from left to right.
 fn quoted(text: &str) -> Vec<String> {
     let mut spans = Vec::new();
+    let opens = |c: char| matches!(c, '`' | '~' | '<' | '"' | '{' | '[' | '\'') || !c.is_ascii();
+    if !text.contains(opens) {
+        return spans;
+    }
     let mut rest = text;
     let mut last = ' ';
     while let Some(first) = rest.chars().next() {
-        let span = fenced(rest).or_else(|| tagged(rest)).or_else(|| bracketed(rest)).or_else(|| single(rest, last));
+        let span = || fenced(rest).or_else(|| tagged(rest)).or_else(|| bracketed(rest)).or_else(|| single(rest, last));
+        let span = if opens(first) { span() } else { None };
         if let Some((inside, after)) = span {
             let inside = inside.trim();
             spans.extend((!inside.is_empty()).then(|| inside.to_owned()));
@@ -167,10 +203,64 @@ fn tail(text: &str) -> Option<String> {
         return Some(if material { format!("{first}\n{joined}") } else { joined.trim_end().to_owned() });
     }
     let line = lines.first()?;
-    let (at, mark) = line.char_indices().find(|&(at, c)| c == '：' || (c == ':' && spaced(line, at)))?;
-    let (head, tail) = (&line[..at], line[at + mark.len_utf8()..].trim());
+    let dashes = DASHES.iter().any(|dash| line.contains(dash)) && instructs(line);
+    let (at, mark) = line.char_indices().find_map(|(at, _)| Some((at, separator(&line[at..], dashes)?)))?;
+    let (head, tail) = (&line[..at], line[at + mark..].trim());
     let words = head.split_whitespace().count();
-    (words <= HEAD_WORDS && !tail.is_empty() && !courtesy(head) && !mere_label(head)).then(|| tail.to_owned())
+    let told = words <= HEAD_WORDS && !tail.is_empty() && !courtesy(head) && !mere_label(head);
+    (told && (instructs(head) || !asks(tail) && !questions(head))).then(|| tail.to_owned())
+}
+
+const DASHES: [&str; 3] = [" - ", " – ", " — "];
+
+/// The length of a mark between instruction and payload: `: `, `：`, ` - `.
+fn separator(rest: &str, dashes: bool) -> Option<usize> {
+    if rest.starts_with('：') {
+        return Some('：'.len_utf8());
+    }
+    let dash = DASHES.into_iter().find(|dash| rest.starts_with(dash)).map(str::len);
+    dash.filter(|_| dashes).or((rest.starts_with(':') && spaced(rest, 0)).then_some(1))
+}
+
+fn first_word(text: &str) -> String {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .find(|word| !word.is_empty())
+        .unwrap_or_default()
+        .to_lowercase()
+}
+
+/// Does a head set a task on what follows?
+fn instructs(head: &str) -> bool {
+    let mut words = head.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    let han = |task: &&str| !task.is_ascii() && head.contains(*task);
+    words.any(|word| INSTRUCTIONS.contains(word.as_str())) || !head.is_ascii() && INSTRUCTIONS.iter().any(han)
+}
+
+/// Does a head only lead up to a question?
+fn questions(head: &str) -> bool {
+    matches!(first_word(head).as_str(), "what" | "what's" | "which" | "who" | "when" | "where" | "why" | "how")
+}
+
+/// Is this a question of its own?
+fn asks(tail: &str) -> bool {
+    let opens = matches!(
+        first_word(tail).as_str(),
+        "what"
+            | "what's"
+            | "which"
+            | "who"
+            | "when"
+            | "where"
+            | "why"
+            | "how"
+            | "is"
+            | "are"
+            | "do"
+            | "does"
+            | "can"
+            | "should"
+    );
+    opens || tail.ends_with(['?', '？'])
 }
 
 fn spaced(line: &str, colon: usize) -> bool {
@@ -197,10 +287,26 @@ fn mere_label(head: &str) -> bool {
     words.all(|word| WORDS.contains(&word.to_lowercase().as_str()))
 }
 
+/// Runs of operator characters, and on which side of a name `++` and `--` stand.
 fn operators(text: &str) -> Vec<String> {
     let operator = |c: char| matches!(c, '=' | '<' | '>' | '+' | '*' | '^' | '|' | '~');
+    if !text.bytes().any(|byte| operator(char::from(byte)) || byte == b'-') {
+        return Vec::new();
+    }
+    let chinese = text.chars().any(super::fold::is_han);
+    // In Chinese chat "~" is a smile.
+    let drawn = |run: &str| chinese && matches!(run, "~" | ">" | "~~");
+    let body = text.trim_end_matches(|c: char| operator(c) || c.is_whitespace() || c == '"');
+    let body = if body.is_empty() || text.ends_with('+') { text } else { body };
     let mut runs: Vec<String> =
-        text.split(|c: char| !operator(c)).filter(|run| !run.is_empty()).map(str::to_owned).collect();
+        body.split(|c: char| !operator(c)).filter(|run| !run.is_empty() && !drawn(run)).map(str::to_owned).collect();
+    for step in ["++", "--"] {
+        runs.extend(text.match_indices(step).filter_map(|(at, _)| {
+            let before = text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+            let after = text[at + 2..].chars().next().is_some_and(char::is_alphanumeric);
+            (before != after).then(|| format!("{step}{}", if after { " before" } else { "" }))
+        }));
+    }
     runs.sort_unstable();
     runs
 }
@@ -218,7 +324,7 @@ mod tests {
     use super::*;
 
     fn difference(a: &str, b: &str) -> Option<String> {
-        Payload::of(&Text::of(a)).difference(&Payload::of(&Text::of(b)))
+        super::super::differ(a, b, Payload::of, Payload::difference)
     }
 
     #[test]
@@ -239,6 +345,10 @@ mod tests {
             ("what does 🙂 mean", "what does 🙃 mean"),
             ("???", "!!!"),
             ("what does == do", "what does = do"),
+            ("what does i++ do", "what does ++i do"),
+            ("Translate to Danish - the kettle boils", "Translate to Danish - my aunt paints"),
+            ("《茶经》讲什么", "《酒经》讲什么"),
+            ("翻译成英文：我爱喝茶", "翻译成英文：我爱喝酒"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -256,6 +366,9 @@ mod tests {
             ("don't you paint the neighbours' fence", "the neighbours' fence, don't you paint it"),
             ("Question: how do I peel a plum?", "how do I peel a plum?"),
             ("Hi, quick one: how do I peel a plum?", "how do I peel a plum?"),
+            ("Fruit: how do I peel a plum?", "how do I peel a plum?"),
+            ("What is better: a plum or a pear?", "What is better, a plum or a pear?"),
+            ("帮我取个名字", "帮我取个名字~"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
         }

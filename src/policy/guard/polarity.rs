@@ -3,10 +3,10 @@
 //! A word or phrase stands at one pole of one or more axes, so that synonyms agree (`enable` = `turn on`) and opposites
 //! clash (`enable` against `turn off`). The table is `lexicon/polarity.txt`.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::lexicon;
+use super::lexicon::{self, HashMap, HashSet};
+use super::nearness::Nearness;
 use super::text::{Kind, Text};
 
 /// One end of one axis.
@@ -16,12 +16,20 @@ struct Pole {
     second: bool,
     /// Both poles in one text against one in the other are a difference too.
     strict: bool,
+    /// Too common a word to weigh anywhere but in its opposite's place.
+    weak: bool,
 }
 
 static POLES: LazyLock<HashMap<String, Vec<Pole>>> = LazyLock::new(table);
 
+/// First words of phrases.
+static HEADS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let words = lexicon::lines(lexicon::POLARITY).flat_map(str::split_whitespace);
+    words.filter_map(|word| word.split_once(['_', '-'])).map(|(head, _)| head).collect()
+});
+
 /// Verbs whose particle may stand some words later: "turn the lights off".
-const PHRASAL: [&str; 21] = [
+const PHRASAL: [&str; 25] = [
     "turn",
     "switch",
     "power",
@@ -43,16 +51,20 @@ const PHRASAL: [&str; 21] = [
     "switching",
     "pick",
     "drop",
+    "rent",
+    "let",
+    "hire",
+    "lease",
 ];
 const PARTICLES: [&str; 6] = ["on", "off", "up", "down", "in", "out"];
 
 fn table() -> HashMap<String, Vec<Pole>> {
-    let mut given: HashMap<String, Vec<Pole>> = HashMap::new();
-    let mut inflected: HashMap<String, Vec<Pole>> = HashMap::new();
-    for (axis, line) in (0u16..).zip(lexicon::lines(include_str!("lexicon/polarity.txt"))) {
-        let strict = line.starts_with('!');
-        for (second, side) in line.trim_start_matches('!').split('|').enumerate() {
-            let pole = Pole { axis, second: second > 0, strict };
+    let mut given: HashMap<String, Vec<Pole>> = HashMap::default();
+    let mut inflected: HashMap<String, Vec<Pole>> = HashMap::default();
+    for (axis, line) in (0u16..).zip(lexicon::lines(lexicon::POLARITY)) {
+        let (strict, weak) = (line.starts_with('!'), line.starts_with('~'));
+        for (second, side) in line.trim_start_matches(['!', '~']).split('|').enumerate() {
+            let pole = Pole { axis, second: second > 0, strict, weak };
             for word in side.split_whitespace() {
                 given.entry(word.to_owned()).or_default().push(pole);
                 for form in inflections(word) {
@@ -109,38 +121,36 @@ pub(super) struct Polarity {
 impl Polarity {
     pub(super) fn of(text: &Text) -> Self {
         let mut found = Self::default();
-        let mut phrase = String::new();
         let mut taken = None;
         for (i, token) in text.tokens.iter().enumerate().filter(|(_, t)| t.wordlike()) {
-            let next = text.ahead(i, 1).filter(|next| next.wordlike() || next.is("-"));
-            let hyphened = next.is_some_and(|next| next.is("-"));
-            let second = if hyphened { text.ahead(i, 2) } else { next };
-            if let Some(second) = second {
-                phrase.clear();
-                phrase.extend([token.folded.as_str(), "_", second.folded.as_str()]);
-                let joined = found.add(&phrase);
-                if joined {
-                    taken = Some(i + if hyphened { 2 } else { 1 });
-                    continue;
-                }
-                if hyphened && found.add(&phrase.replace('_', "-")) {
-                    taken = Some(i + 2);
-                    continue;
-                }
+            if let Some(last) = found.add_pair(text, i) {
+                taken = Some(last);
+                continue;
             }
             if taken == Some(i) {
                 continue;
             }
-            if let Some(particle) = parted(text, i) {
-                phrase.clear();
-                phrase.extend([token.folded.as_str(), "_", text.tokens[particle].folded.as_str()]);
-                found.add(&phrase);
+            let phrase = parted(text, i).map(|at| format!("{}_{}", token.folded, text.tokens[at].folded));
+            if !phrase.is_some_and(|phrase| found.add(&phrase)) {
+                found.add_word(text, i);
             }
-            found.add_word(text, i);
         }
         found.poles.sort_unstable();
         found.poles.dedup_by(|a, b| a.0 == b.0);
         found
+    }
+
+    /// Adds the phrase of two words, or the hyphened word, that begins at `i`; the place of its end.
+    fn add_pair(&mut self, text: &Text, i: usize) -> Option<usize> {
+        let hyphened = text.ahead(i, 1).is_some_and(|next| next.is("-"));
+        let second = text.ahead(i, if hyphened { 2 } else { 1 }).filter(|second| second.wordlike())?;
+        let first = &text.tokens[i];
+        if !HEADS.contains(first.folded.as_str()) {
+            return None;
+        }
+        let joined = self.add(&format!("{}_{}", first.folded, second.folded))
+            || hyphened && self.add(&format!("{}-{}", first.folded, second.folded));
+        joined.then_some(i + if hyphened { 2 } else { 1 })
     }
 
     fn add_word(&mut self, text: &Text, i: usize) {
@@ -165,13 +175,14 @@ impl Polarity {
     }
 
     /// The first axis on which the texts clash, and the two words.
-    pub(super) fn clash<'a>(&'a self, other: &'a Self) -> Option<(&'a str, &'a str)> {
+    pub(super) fn clash<'a>(&'a self, other: &'a Self, near: &Nearness<'_>) -> Option<(&'a str, &'a str)> {
+        let (close, tight) = (near.close(), near.tight());
         let against = |one: &'a Self, two: &'a Self| {
-            one.poles.iter().find_map(|(pole, word)| {
+            one.poles.iter().filter(|(pole, _)| tight || !pole.weak).find_map(|(pole, word)| {
                 let opposite = Pole { second: !pole.second, ..*pole };
                 let theirs = two.has(opposite)?;
                 let both = (one.has(opposite).is_some(), two.has(*pole).is_some());
-                let clashes = if pole.strict { both != (true, true) } else { both == (false, false) };
+                let clashes = if pole.strict && close { both != (true, true) } else { both == (false, false) };
                 clashes.then_some((word.as_str(), theirs))
             })
         };
@@ -192,9 +203,11 @@ mod tests {
     use super::*;
 
     fn clash(a: &str, b: &str) -> bool {
-        let (a, b) = (Polarity::of(&Text::of(a)), Polarity::of(&Text::of(b)));
-        assert_eq!(a.clash(&b).is_some(), b.clash(&a).is_some());
-        a.clash(&b).is_some()
+        let clash =
+            |one: &Polarity, two: &Polarity, near: &Nearness<'_>| one.clash(two, near).map(|(a, b)| format!("{a} {b}"));
+        let clashes = super::super::differ(a, b, Polarity::of, clash).is_some();
+        assert_eq!(super::super::differ(b, a, Polarity::of, clash).is_some(), clashes);
+        clashes
     }
 
     #[test]

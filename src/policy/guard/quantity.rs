@@ -2,10 +2,9 @@
 //!
 //! Values stay decimal strings. Python 3.1 is not Python 3.10, so nothing is rounded and no zero is dropped but from money.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::lexicon;
+use super::lexicon::{self, HashMap};
 
 /// A unit of measure or money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ pub(super) struct Unit {
 }
 
 static UNITS: LazyLock<HashMap<&'static str, Unit>> = LazyLock::new(|| {
-    let mut units = HashMap::new();
+    let mut units = HashMap::default();
     for line in lexicon::lines(include_str!("lexicon/units.txt")) {
         let is_mark = |word: &&str| matches!(*word, "!" | "t");
         let alone = line.starts_with('!');
@@ -57,10 +56,76 @@ pub(super) fn canonical(literal: &str) -> String {
         return fraction.map_or(whole.clone(), |fraction| format!("{whole}.{fraction}"));
     }
     match literal.as_str() {
-        "1/2" | "0.5" => "0.5".to_owned(),
-        "1/4" | "0.25" => "0.25".to_owned(),
-        "3/4" | "0.75" => "0.75".to_owned(),
+        "1/2" => "0.5".to_owned(),
+        "1/4" => "0.25".to_owned(),
+        "3/4" => "0.75".to_owned(),
         _ => literal,
+    }
+}
+
+/// A value and unit in the spelling that stands for it: two weeks are fourteen days.
+pub(super) fn standard(value: &str, unit: Option<&'static str>) -> (String, Option<&'static str>) {
+    match (value.parse::<u32>(), unit) {
+        (Ok(weeks @ 1..=52), Some("week")) => ((weeks * 7).to_string(), Some("day")),
+        (Ok(decades @ 1..=100), Some("decade")) => ((decades * 10).to_string(), Some("year")),
+        _ => (value.to_owned(), unit),
+    }
+}
+
+/// Other ways to say the same: 20% and 0.2, 1/5 and 0.2, two hours and 120 minutes, 7 pm and 19:00.
+pub(super) fn otherwise(value: &str, unit: Option<&'static str>) -> Vec<(String, Option<&'static str>)> {
+    let times = |factor: u32, unit| {
+        let value = value.parse::<u32>().ok().filter(|value| *value <= 10_000)?;
+        Some(((value * factor).to_string(), Some(unit)))
+    };
+    let other = match unit {
+        Some("%") if value.len() <= 3 => value.parse::<u64>().ok().map(|value| (fraction(value, 100), None)),
+        Some("hour") => times(60, "minute"),
+        Some("minute") => times(60, "second"),
+        Some("year") => times(12, "month"),
+        Some("day") => times(24, "hour"),
+        Some("pm") => value.trim_end_matches(":00").parse::<u32>().ok().map(|hour| (format!("{}:00", hour + 12), None)),
+        Some("am" | "点") => Some((format!("{}:00", value.trim_end_matches(":00")), None)),
+        Some("号") => Some((value.to_owned(), Some("day"))),
+        None => quotient(value).map(|value| (value, None)),
+        Some(_) => None,
+    };
+    let half = (value == "0.5" && unit.is_none()).then(|| ("50".to_owned(), Some("%")));
+    other.into_iter().chain(half).collect()
+}
+
+/// `1/5` as a decimal, when it is a proper fraction of small numbers and not a date or a score.
+fn quotient(value: &str) -> Option<String> {
+    let (part, parts) = value.split_once('/')?;
+    let (part, parts): (u64, u64) = (part.parse().ok()?, parts.parse().ok()?);
+    (0 < part && part < parts && parts <= 100).then(|| fraction(part, parts))
+}
+
+/// A fraction as a decimal of at most four places, or as `part/parts` where that is not exact.
+pub(super) fn fraction(part: u64, parts: u64) -> String {
+    let places = part
+        .saturating_mul(10_000)
+        .checked_div(parts)
+        .filter(|places| places.checked_mul(parts) == part.checked_mul(10_000));
+    match places {
+        Some(places) if places % 10_000 == 0 => (places / 10_000).to_string(),
+        Some(places) => {
+            let fraction = format!("{:04}", places % 10_000);
+            format!("{}.{}", places / 10_000, fraction.trim_end_matches('0'))
+        }
+        None => format!("{part}/{parts}"),
+    }
+}
+
+/// The parts that a fraction word names: "two thirds", "three-quarters".
+pub(super) fn denominator(folded: &str) -> Option<u64> {
+    match folded {
+        "half" | "halves" => Some(2),
+        "quarter" | "quarters" => Some(4),
+        _ => {
+            let place = ordinal_word(folded.strip_suffix('s').unwrap_or(folded))?;
+            (place > 2).then_some(place)
+        }
     }
 }
 
@@ -73,10 +138,12 @@ pub(super) fn money(value: &str) -> &str {
 pub(super) fn multiplier(folded: &str) -> Option<usize> {
     match folded {
         "hundred" => Some(2),
-        "thousand" | "k" | "grand" => Some(3),
+        "thousand" | "k" | "grand" | "千" => Some(3),
+        "万" => Some(4),
         "lakh" | "lakhs" => Some(5),
         "million" | "millions" | "mn" | "mio" => Some(6),
         "crore" | "crores" => Some(7),
+        "亿" => Some(8),
         "billion" | "billions" | "bn" => Some(9),
         "trillion" | "trillions" => Some(12),
         _ => None,
@@ -175,6 +242,12 @@ mod tests {
         ] {
             assert_eq!(canonical(literal), value, "{literal}");
         }
+    }
+
+    #[test]
+    fn fractions_are_decimals_where_that_is_exact() {
+        assert_eq!((fraction(1, 5), fraction(3, 4), fraction(1, 3)), ("0.2".into(), "0.75".into(), "1/3".into()));
+        assert_eq!((fraction(20, 100), fraction(4, 2), fraction(1, 0)), ("0.2".into(), "2".into(), "1/0".into()));
     }
 
     #[test]

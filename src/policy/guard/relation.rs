@@ -3,14 +3,13 @@
 //! The words that carry the topic are the same, and so an embedding sees no difference. Each rule looks at two texts
 //! that both say something about the relation; a text that leaves it open is no evidence.
 
-use super::lexicon;
-use super::text::{Kind, Text};
+use super::nearness::Nearness;
+use super::text::{Kind, Text, Token};
 
 /// Words of which one instead of the other asks the opposite, or something else.
-const OPPOSED: [(&str, &str); 14] = [
+const OPPOSED: [(&str, &str); 13] = [
     ("to", "from"),
     ("to", "by"),
-    ("from", "by"),
     ("for", "against"),
     ("favor", "against"),
     ("favour", "against"),
@@ -60,10 +59,12 @@ fn permission(words: &[&str]) -> Option<&'static str> {
 /// What one text says of the relation between its things.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Relations {
-    /// How often each word of [`OPPOSED`] stands there.
+    /// The words of [`OPPOSED`] that stand there, and how often.
     opposed: Vec<(&'static str, usize)>,
     /// Content words in order.
     content: Vec<String>,
+    /// The same, sorted.
+    sorted: Vec<String>,
     /// Content words and persons in order; empty without a person, or with clauses that may move.
     parts: Vec<String>,
     passive: bool,
@@ -75,42 +76,47 @@ impl Relations {
         let tokens = || text.tokens.iter().filter(|token| token.wordlike());
         let words: Vec<&str> = tokens().map(|token| token.folded.as_str()).collect();
         let turns = |folded: &str| OPPOSED.iter().any(|(a, b)| *a == folded || *b == folded);
-        let is_content = |folded: &str| !lexicon::is_function_word(folded) && !turns(folded);
-        let content = tokens().filter(|token| is_content(&token.folded)).map(|token| token.stem.clone()).collect();
+        let is_content = |token: &Token| !token.function && !turns(&token.folded);
+        let content: Vec<String> = tokens().filter(|token| is_content(token)).map(|token| token.stem.clone()).collect();
+        let mut sorted = content.clone();
+        sorted.sort_unstable();
         let person =
             |folded: &str| PERSONS.iter().find(|(word, _)| *word == folded).map(|(_, part)| (*part).to_owned());
-        let parts = tokens().filter_map(|token| {
-            person(&token.folded).or_else(|| is_content(&token.folded).then(|| token.stem.clone()))
-        });
+        let parts = tokens()
+            .filter_map(|token| person(&token.folded).or_else(|| is_content(token).then(|| token.stem.clone())));
         let movable = words.iter().any(|word| CLAUSES.contains(word)) || text.tokens.iter().any(|token| token.is(","));
         let with_person = words.iter().any(|word| person(word).is_some());
         Self {
             opposed: opposed(&words),
             content,
+            sorted,
             parts: if with_person && !movable { parts.collect() } else { Vec::new() },
             passive: passive(text),
             permission: permission(&words),
         }
     }
 
-    pub(super) fn difference(&self, other: &Self) -> Option<String> {
-        self.opposite(other)
-            .or_else(|| other.opposite(self))
-            .or_else(|| self.voice(other))
-            .or_else(|| self.exchanged(other))
-            .or_else(|| match (self.permission, other.permission) {
-                (Some(ours), Some(theirs)) if ours != theirs => Some(format!("{ours:?} against {theirs:?}")),
-                _ => None,
-            })
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        if near.apart() > 2 {
+            return None;
+        }
+        let asked = || match (self.permission, other.permission) {
+            (Some(ours), Some(theirs)) if ours != theirs => Some(format!("{ours:?} against {theirs:?}")),
+            _ => None,
+        };
+        self.opposite(other).or_else(|| self.voice(other)).or_else(|| self.exchanged(other)).or_else(asked)
     }
 
-    /// One word more on this side where the other side has its opposite more, about the same things.
+    /// One word more on one side where the other side has its opposite more, about the same things.
     fn opposite(&self, other: &Self) -> Option<String> {
-        if sorted(&self.content) != sorted(&other.content) {
+        if self.opposed == other.opposed || self.sorted != other.sorted {
             return None;
         }
         let more = |one: &Self, two: &Self, word: &str| one.count(word) > two.count(word);
-        let pair = OPPOSED.iter().find(|(a, b)| more(self, other, a) && more(other, self, b))?;
+        let turned = |(a, b): &&(&str, &str)| {
+            more(self, other, a) && more(other, self, b) || more(other, self, a) && more(self, other, b)
+        };
+        let pair = OPPOSED.iter().find(turned)?;
         Some(format!("{:?} against {:?}", pair.0, pair.1))
     }
 
@@ -126,7 +132,7 @@ impl Relations {
 
     /// The same things and persons in another order.
     fn exchanged(&self, other: &Self) -> Option<String> {
-        if self.parts.is_empty() || self.parts.len() != other.parts.len() {
+        if self.parts.is_empty() || self.parts.len() != other.parts.len() || self.parts == other.parts {
             return None;
         }
         if sorted(&self.parts) != sorted(&other.parts) {
@@ -154,9 +160,12 @@ fn sorted(words: &[String]) -> Vec<&str> {
 
 fn opposed(words: &[&str]) -> Vec<(&'static str, usize)> {
     let mut counts: Vec<(&'static str, usize)> = Vec::new();
-    for known in OPPOSED.iter().flat_map(|(a, b)| [*a, *b]) {
-        if !counts.iter().any(|(word, _)| *word == known) {
-            counts.push((known, words.iter().filter(|word| **word == known).count()));
+    for word in words.iter().filter(|word| (2..=7).contains(&word.len())) {
+        let known = OPPOSED.iter().flat_map(|(a, b)| [*a, *b]).find(|known| known == word);
+        let Some(known) = known else { continue };
+        match counts.iter_mut().find(|(word, _)| *word == known) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((known, 1)),
         }
     }
     counts
@@ -183,7 +192,7 @@ mod tests {
     use super::*;
 
     fn difference(a: &str, b: &str) -> Option<String> {
-        Relations::of(&Text::of(a)).difference(&Relations::of(&Text::of(b)))
+        super::super::differ(a, b, Relations::of, Relations::difference)
     }
 
     #[test]

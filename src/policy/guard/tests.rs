@@ -16,6 +16,8 @@ fn each_kind_of_difference_is_vetoed_by_its_guard() {
         (GuardName::Names, "rent in Oslo", "rent in Bergen"),
         (GuardName::Casing, "Polish this chair", "polish this chair"),
         (GuardName::Direction, "Why do goats hate geese?", "Why do geese hate goats?"),
+        (GuardName::Asked, "When did the mill open?", "Why did the mill open?"),
+        (GuardName::Words, "How do I peel a plum?", "How do I peel a pear?"),
         (GuardName::Payload, "Translate: the kettle boils", "Translate: the aunt paints"),
         (GuardName::Time, "Who plays today?", "Who plays tomorrow?"),
     ] {
@@ -45,6 +47,8 @@ fn a_guard_that_is_off_stays_silent() {
     assert!(silent("Boil it for 5 minutes", "Boil it for 9 minutes"));
     assert!(silent("rent in Oslo", "rent in Bergen"));
     assert!(silent("Who plays today?", "Who plays tomorrow?"));
+    assert!(silent("How do I enable the fan?", "How do I disable the fan?"));
+    assert!(!silent("How do I peel a plum?", "How do I peel a pear?"), "other words are always watched");
     assert!(!silent("trains from Lund to Malmo", "trains from Malmo to Lund"), "direction is always watched");
 }
 
@@ -53,7 +57,7 @@ fn an_explanation_names_every_guard_that_is_on() {
     let guards = Guards { casing: false, ..Guards::default() };
     let (a, b) = (Features::of("Boil 5 eggs in Oslo"), Features::of("Boil 7 eggs in Bergen"));
     let said = verdicts(&a, &b, &guards);
-    assert_eq!(said.len(), 6);
+    assert_eq!(said.len(), GuardName::ALL.len() - 1);
     let vetoes: Vec<GuardName> = said.iter().filter(|(_, veto)| veto.is_some()).map(|(guard, _)| *guard).collect();
     assert_eq!(vetoes, [GuardName::Numbers, GuardName::Names]);
 }
@@ -84,8 +88,9 @@ proptest! {
     #[test]
     fn no_text_vetoes_itself(text in prompts()) {
         let features = Features::of(&text);
+        let near = features.content.against(&features.content);
         for guard in GuardName::ALL {
-            prop_assert_eq!(features.difference(&features, guard), None);
+            prop_assert_eq!(features.difference(&features, guard, &near), None);
         }
         prop_assert_eq!(judge(&features, &Features::of(&text), &Guards::default()), None);
     }
@@ -93,8 +98,9 @@ proptest! {
     #[test]
     fn the_order_of_a_pair_never_decides(a in prompts(), b in prompts()) {
         let (a, b) = (Features::of(&a), Features::of(&b));
+        let (near, back) = (a.content.against(&b.content), b.content.against(&a.content));
         for guard in GuardName::ALL {
-            prop_assert_eq!(a.difference(&b, guard).is_some(), b.difference(&a, guard).is_some());
+            prop_assert_eq!(a.difference(&b, guard, &near).is_some(), b.difference(&a, guard, &back).is_some(), "{}", guard.as_str());
         }
         let guard = |veto: Option<Veto>| veto.map(|veto| veto.guard);
         let guards = Guards::default();

@@ -1,12 +1,15 @@
 //! One text cut into tokens, once, for all guards to look at.
 //!
-//! Compatibility forms, full-width digits and the digits of other scripts are folded, so that a guard meets `5` only as
-//! `5`; accents and casing stay, since they carry meaning. Han characters are tokens of their own. Cutting never fails:
-//! whatever is neither word nor number is a symbol.
+//! Compatibility forms, full-width digits and the digits of other scripts are folded ([`super::fold`]), so that a guard
+//! meets `5` only as `5`; accents and casing stay, since they carry meaning. Chinese is cut into the words that the
+//! lexicon knows, the longest first, and into single characters between them. Cutting never fails: whatever is neither
+//! word nor number is a symbol.
 
 use unicode_normalization::UnicodeNormalization;
 
+use super::fold::{self, is_han};
 use super::lexicon;
+use super::stem::stem;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +22,7 @@ pub(super) enum Kind {
     Identifier,
     /// A URL, path, e-mail address, file or domain name.
     Address,
-    /// One ideograph.
+    /// A Chinese word that the lexicon knows, or one ideograph.
     Han,
     /// Any other visible character.
     Symbol,
@@ -40,6 +43,8 @@ pub(super) struct Token {
     pub glued: bool,
     /// First word of a sentence, where a capital says nothing.
     pub opens: bool,
+    /// A word without content of its own.
+    pub function: bool,
 }
 
 impl Token {
@@ -63,6 +68,16 @@ impl Token {
     /// Does it carry meaning as a word or number does?
     pub(super) fn wordlike(&self) -> bool {
         self.kind != Kind::Symbol
+    }
+
+    /// A word or number with content of its own.
+    pub(super) fn weighs(&self) -> bool {
+        self.kind != Kind::Symbol && !self.function
+    }
+
+    /// Does a sentence end here?
+    pub(super) fn stops(&self) -> bool {
+        self.kind == Kind::Symbol && matches!(self.raw.as_str(), "." | "?" | "!" | ";" | ":" | "…")
     }
 }
 
@@ -92,15 +107,17 @@ impl Text {
     /// Cuts a text.
     pub(super) fn of(text: &str) -> Self {
         let trimmed = text.trim();
-        let (composed, plain): (String, Vec<char>) = if trimmed.is_ascii() {
-            (trimmed.to_owned(), trimmed.chars().collect())
-        } else {
-            (trimmed.nfc().collect(), fold_characters(trimmed))
-        };
+        let composed: String = if trimmed.is_ascii() { trimmed.to_owned() } else { trimmed.nfc().collect() };
+        let plain = fold::characters(trimmed);
         let mut scanner = Scanner { chars: &plain, at: 0, tokens: Vec::new(), glued: false, opens: true };
         scanner.run();
-        let tokens = scanner.tokens;
+        let mut tokens = scanner.tokens;
         let style = style_of(&tokens);
+        if style == Style::Sentence {
+            // "Is Java faster than Go?"
+            let named = |t: &&mut Token| t.function && t.capitalised() && !t.opens && !t.folded.starts_with('i');
+            tokens.iter_mut().filter(named).for_each(|token| token.function = false);
+        }
         Self { composed, tokens, style }
     }
 
@@ -113,50 +130,6 @@ impl Text {
     pub(super) fn before(&self, index: usize) -> Option<&Token> {
         self.tokens.get(index.checked_sub(1)?)
     }
-}
-
-/// The zero of every run of ten decimal digits in the basic plane (Unicode category Nd); NFKC folds the rest.
-const ZEROS: [u32; 36] = [
-    0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6, 0x0E50,
-    0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40, 0x1C50,
-    0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10,
-];
-
-fn fold_characters(text: &str) -> Vec<char> {
-    // A no-break or thin space between digits groups thousands, and NFKC would make it an ordinary space.
-    let grouped = text.chars().map(|c| if matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}') { '\u{1}' } else { c });
-    let folded: Vec<char> = grouped.nfkc().map(fold_character).collect();
-    let digit = |i: Option<usize>| i.and_then(|i| folded.get(i)).is_some_and(char::is_ascii_digit);
-    let ungroup = |(i, &c): (usize, &char)| match c {
-        '\u{1}' if digit(i.checked_sub(1)) && digit(Some(i + 1)) => '\'',
-        '\u{1}' => ' ',
-        other => other,
-    };
-    folded.iter().enumerate().map(ungroup).collect()
-}
-
-fn fold_character(c: char) -> char {
-    match c {
-        '’' | '‘' | 'ʼ' => '\'',
-        '−' | '–' | '‐' | '‑' => '-',
-        '٫' | '。' => '.',
-        '٬' => ',',
-        '×' | '∗' => '*',
-        '÷' | '⁄' | '∕' => '/',
-        _ if c.is_ascii() => c,
-        _ => decimal_digit(c).unwrap_or(c),
-    }
-}
-
-fn decimal_digit(c: char) -> Option<char> {
-    let code = u32::from(c);
-    let zero = ZEROS.iter().find(|&&zero| (zero..zero + 10).contains(&code))?;
-    char::from_digit(code - zero, 10)
-}
-
-/// Chinese characters, which are written without spaces.
-pub(super) fn is_han(c: char) -> bool {
-    matches!(u32::from(c), 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x323AF)
 }
 
 struct Scanner<'a> {
@@ -192,7 +165,7 @@ impl Scanner<'_> {
             return (length, Kind::Address);
         }
         if is_han(c) {
-            (1, Kind::Han)
+            (lexicon::han_word(&self.chars[self.at..]), Kind::Han)
         } else if c.is_ascii_digit() {
             (self.number(), Kind::Number)
         } else if is_letter(c) {
@@ -301,7 +274,8 @@ impl Scanner<'_> {
             Kind::Symbol => self.opens || matches!(raw.as_str(), "." | "?" | "!" | ":" | "…" | "？" | "！"),
             _ => false,
         };
-        self.tokens.push(Token { raw, folded, stem, kind, glued: self.glued, opens });
+        let function = matches!(kind, Kind::Word | Kind::Han) && lexicon::is_function_word(&folded);
+        self.tokens.push(Token { raw, folded, stem, kind, glued: self.glued, opens, function });
         self.glued = true;
         self.at += length;
     }
@@ -309,35 +283,6 @@ impl Scanner<'_> {
 
 fn is_letter(c: char) -> bool {
     c.is_alphabetic() || unicode_normalization::char::is_combining_mark(c)
-}
-
-/// A word without its commonest English endings: crude, but the same for both texts of a pair.
-pub(super) fn stem(word: &str) -> String {
-    let word = word.strip_suffix("'s").unwrap_or(word);
-    if word.len() < 4 || !word.is_ascii() {
-        return word.to_owned();
-    }
-    let undoubled = |base: &str| {
-        let bytes = base.as_bytes();
-        match bytes {
-            [.., a, b] if a == b && !matches!(b, b's' | b'l' | b'e' | b'o') => base[..base.len() - 1].to_owned(),
-            _ => base.to_owned(),
-        }
-    };
-    for (ending, replacement) in [("ies", "y"), ("ied", "y")] {
-        if let Some(base) = word.strip_suffix(ending)
-            && base.len() >= 3
-        {
-            return format!("{base}{replacement}");
-        }
-    }
-    let base = ["ing", "ed", "es", "s"].iter().find_map(|ending| {
-        let base = word.strip_suffix(ending)?;
-        let whole = *ending == "s" && (base.ends_with('s') || base.ends_with('u'));
-        (base.len() >= 3 && !whole).then_some(base)
-    });
-    let base = base.unwrap_or(word);
-    undoubled(base.strip_suffix('e').filter(|rest| rest.len() >= 3).unwrap_or(base))
 }
 
 fn style_of(tokens: &[Token]) -> Style {
@@ -348,7 +293,9 @@ fn style_of(tokens: &[Token]) -> Style {
         return Style::Capitals;
     }
     let weighty = || words().filter(|t| t.raw.chars().count() >= 4 || (!t.opens && t.capitalised()));
-    let inside = weighty().filter(|t| !t.opens && t.capitalised()).count();
+    // A name has its capital in any style.
+    let named = |t: &Token| lexicon::known_name(&t.folded).is_some();
+    let inside = weighty().filter(|t| !t.opens && t.capitalised() && !named(t)).count();
     if inside >= 2 && words().count() >= 3 && share(weighty().filter(|t| t.capitalised()).count(), weighty().count()) {
         return Style::Title;
     }
@@ -373,8 +320,9 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_every_script_become_the_same_digits() {
-        assert_eq!(cut("４２ ٤٢ ४२"), ["42", "42", "42"]);
+    fn chinese_is_cut_into_known_words_and_characters() {
+        assert_eq!(cut("为什么打不开微信？"), ["为什么", "打", "不", "开", "微信", "?"]);
+        assert_eq!(cut("iPhone怎么关机"), ["iPhone", "怎么", "关机"]);
         assert_eq!(cut("1\u{a0}000"), ["1'000"]);
     }
 
@@ -383,13 +331,5 @@ mod tests {
         assert_eq!(Text::of("How do I visit Oslo in winter?").style, Style::Sentence);
         assert_eq!(Text::of("How Do I Visit Oslo In Winter?").style, Style::Title);
         assert_eq!(Text::of("HOW DO I VISIT OSLO?").style, Style::Capitals);
-    }
-
-    #[test]
-    fn inflections_share_a_stem() {
-        for (a, b) in [("stopped", "stop"), ("hates", "hate"), ("cities", "city"), ("moving", "move"), ("boxes", "box")]
-        {
-            assert_eq!(stem(a), stem(b), "{a} {b}");
-        }
     }
 }

@@ -3,62 +3,35 @@
 //! Two uses: [`time_sensitive`] finds prompts whose right answer moves, and the guard keeps "today" from answering
 //! "tomorrow". No clock: what "today" is does not matter here, only that it was said.
 
+use std::sync::LazyLock;
+
+use super::lexicon::{self, HashMap};
+use super::nearness::Nearness;
 use super::text::{Kind, Text};
 
 /// A phrase, what it stands for, and whether a text that lacks it may mean the same.
 struct Moment {
-    phrase: &'static [&'static str],
+    phrase: Vec<&'static str>,
     name: &'static str,
     implied: bool,
-    shown: &'static str,
+    shown: String,
 }
 
-macro_rules! moments {
-    ($($name:literal $implied:literal: $($shown:literal [$($word:literal)+]),+;)*) => {
-        &[$($(Moment { phrase: &[$($word),+], name: $name, implied: $implied, shown: $shown }),+),*]
-    };
-}
-
-const MOMENTS: &[Moment] = moments! {
-    "now" true: "right now" ["right" "now"], "just now" ["just" "now"], "as of now" ["as" "of" "now"],
-        "at the moment" ["at" "the" "moment"], "at present" ["at" "present"], "currently" ["currently"],
-        "nowadays" ["nowadays"], "these days" ["these" "days"], "so far" ["so" "far"], "现在" ["现" "在"],
-        "目前" ["目" "前"], "当前" ["当" "前"], "此刻" ["此" "刻"];
-    "latest" true: "latest" ["latest"], "newest" ["newest"], "most recent" ["most" "recent"],
-        "most recently" ["most" "recently"], "recently" ["recently"], "up to date" ["up" "to" "date"],
-        "breaking news" ["breaking" "news"], "最新" ["最" "新"], "最近" ["最" "近"];
-    "current" true: "current" ["current"];
-    "today" false: "today" ["today"], "今天" ["今" "天"], "今日" ["今" "日"];
-    "tonight" false: "tonight" ["tonight"], "this evening" ["this" "evening"], "今晚" ["今" "晚"];
-    "this morning" false: "this morning" ["this" "morning"];
-    "this afternoon" false: "this afternoon" ["this" "afternoon"];
-    "tomorrow" false: "tomorrow" ["tomorrow"], "明天" ["明" "天"];
-    "yesterday" false: "yesterday" ["yesterday"], "昨天" ["昨" "天"];
-    "last night" false: "last night" ["last" "night"];
-    "day before yesterday" false: "前天" ["前" "天"];
-    "day after tomorrow" false: "后天" ["后" "天"];
-    "this week" false: "this week" ["this" "week"], "本周" ["本" "周"], "这周" ["这" "周"];
-    "next week" false: "next week" ["next" "week"], "下周" ["下" "周"];
-    "last week" false: "last week" ["last" "week"], "上周" ["上" "周"];
-    "this weekend" false: "this weekend" ["this" "weekend"];
-    "this month" false: "this month" ["this" "month"], "本月" ["本" "月"];
-    "next month" false: "next month" ["next" "month"];
-    "last month" false: "last month" ["last" "month"];
-    "this year" false: "this year" ["this" "year"], "今年" ["今" "年"];
-    "next year" false: "next year" ["next" "year"], "明年" ["明" "年"];
-    "last year" false: "last year" ["last" "year"], "去年" ["去" "年"];
-    "this season" false: "this season" ["this" "season"];
-    "next season" false: "next season" ["next" "season"];
-    "last season" false: "last season" ["last" "season"];
-    "moving" true: "weather" ["weather"], "forecast" ["forecast"], "raining" ["raining"], "snowing" ["snowing"],
-        "what time is it" ["time" "is" "it"], "what's the time" ["what's" "the" "time"],
-        "what is the time" ["what" "is" "the" "time"], "what day is it" ["day" "is" "it"], "the date" ["what" "is" "the" "date"],
-        "days until" ["days" "until"], "days left" ["days" "left"], "stock price" ["stock" "price"],
-        "share price" ["share" "price"], "exchange rate" ["exchange" "rate"], "last election" ["last" "election"],
-        "next election" ["next" "election"], "what's new" ["what's" "new"], "what is new" ["what" "is" "new"],
-        "site down" ["site" "down"], "server down" ["server" "down"], "next full moon" ["next" "full" "moon"];
-    "upcoming" false: "upcoming" ["upcoming"];
-};
+/// The moments of `lexicon/moments.txt` by the first word of their phrases.
+static MOMENTS: LazyLock<HashMap<&str, Vec<Moment>>> = LazyLock::new(|| {
+    let mut by_word: HashMap<&str, Vec<Moment>> = HashMap::default();
+    for line in lexicon::lines(lexicon::MOMENTS) {
+        let implied = line.starts_with('~');
+        let mut words = line.trim_start_matches('~').split_whitespace();
+        let Some(name) = words.next() else { continue };
+        for shown in words {
+            let phrase: Vec<&str> = shown.split('_').collect();
+            let moment = Moment { name, implied, shown: shown.replace('_', " "), phrase };
+            by_word.entry(moment.phrase[0]).or_default().push(moment);
+        }
+    }
+    by_word
+});
 
 /// Before "current", the electric kind.
 const ELECTRIC: [&str; 10] =
@@ -73,16 +46,21 @@ pub(super) struct Moments {
 impl Moments {
     pub(super) fn of(text: &Text) -> Self {
         let mut moments = Self::default();
-        for i in 0..text.tokens.len() {
-            let here = MOMENTS.iter().filter(|moment| stands_at(text, i, moment));
-            moments.found.extend(here.map(|moment| (moment.name, moment.implied, moment.shown)));
+        for (i, token) in text.tokens.iter().enumerate().filter(|(_, token)| token.wordlike()) {
+            let known = MOMENTS.get(token.folded.as_str()).into_iter().flatten();
+            let here = known.filter(|moment| stands_at(text, i, moment));
+            moments.found.extend(here.map(|moment| (moment.name, moment.implied, moment.shown.as_str())));
             moments.found.extend(final_now(text, i).then_some(("now", true, "now")));
         }
         moments
     }
 
-    /// Only texts that both name a time can name different ones; a text that names none leaves it open.
-    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+    /// Only texts that both name a time can name different ones; a text that names none leaves it open, and people who
+    /// tell the same story in their own words name different days of it.
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        if !near.close() {
+            return None;
+        }
         let told = |side: &Self| -> Vec<(&'static str, &'static str)> {
             side.found.iter().filter(|(_, implied, _)| !implied).map(|(name, _, shown)| (*name, *shown)).collect()
         };
@@ -100,7 +78,9 @@ impl Moments {
 fn stands_at(text: &Text, i: usize, moment: &Moment) -> bool {
     let words = moment.phrase.iter().enumerate();
     let all = words.clone().all(|(ahead, word)| text.ahead(i, ahead).is_some_and(|t| t.folded == *word));
-    all && (moment.name != "current" || !electric(text, i))
+    let deadline =
+        moment.name == "latest" && i >= 2 && text.tokens[i - 1].folded == "the" && text.tokens[i - 2].folded == "at";
+    all && !deadline && (moment.name != "current" || !electric(text, i))
 }
 
 fn electric(text: &Text, i: usize) -> bool {
@@ -136,6 +116,10 @@ mod tests {
             ("What is the current price of tin?", "current"),
             ("今天天气怎么样", "今天"),
             ("最新的手机", "最新"),
+            ("现在谁是总统", "现在"),
+            ("下个月放假几天", "下个月"),
+            ("Who is now the head of the bank?", "is now"),
+            ("What were last quarter's sales?", "last quarter"),
         ] {
             assert_eq!(time_sensitive(text), Some(word), "{text}");
         }
@@ -143,16 +127,21 @@ mod tests {
 
     #[test]
     fn timeless_prompts_are_not() {
-        for text in
-            ["What is an electric current?", "Now that it rains, what to wear", "direct current motors", "Define week"]
-        {
+        for text in [
+            "What is an electric current?",
+            "Now that it rains, what to wear",
+            "direct current motors",
+            "Define week",
+            "Send it by Friday at the latest",
+            "现代汉语有多少字",
+        ] {
             assert_eq!(time_sensitive(text), None, "{text}");
         }
     }
 
     #[test]
     fn another_relative_time_differs() {
-        let difference = |a: &str, b: &str| Moments::of(&Text::of(a)).difference(&Moments::of(&Text::of(b)));
+        let difference = |a: &str, b: &str| super::super::differ(a, b, Moments::of, Moments::difference);
         assert!(difference("Who plays today?", "Who plays tomorrow?").is_some());
         assert!(difference("Who played last week?", "Who played this week?").is_some());
         assert!(difference("Who plays today or tomorrow?", "Who plays today?").is_some());
