@@ -49,7 +49,7 @@ async fn line(cache: &Cache, row: &str) -> Result<String, Box<dyn std::error::Er
     row["bypass"] = json!(compared.bypass.map(|reason| reason.as_str()));
     row["cosine"] = json!(compared.cosine);
     row["vetoes"] = compared.vetoes.iter().map(|veto| veto.guard.as_str()).collect();
-    row["signals"] = json!(compared.signals);
+    row["signals"] = json!(compared.glance.as_ref().map(|glance| glance.signals()));
     row["read"] = json!(read);
     Ok(row.to_string())
 }

@@ -9,7 +9,7 @@ use crate::policy::guard::{self, Features, Veto};
 use crate::policy::wording::Wording;
 use crate::reason::BypassReason;
 use crate::settings::{CachePolicy, Guards};
-use crate::verify::Side;
+use crate::verify::{Glance, Settled, Side};
 
 /// All signals about one pair of prompts.
 #[derive(Clone, Debug)]
@@ -22,10 +22,10 @@ pub struct Comparison {
     pub vetoes: Vec<Veto>,
     /// The verifier's probability that one answer serves both, 0 to 1; `None` without a verifier.
     pub probability: Option<f64>,
-    /// The verifier's cheap probability, 0 to 1; `None` without a verifier.
-    pub glance: Option<f64>,
-    /// The cheap signals, under [`crate::verify::signals::names`]; empty without a verifier.
-    pub signals: Vec<f32>,
+    /// The strictest `targetErrorRate` at which the verifier lets it pass, above 0, at most 1; `None` without one.
+    pub target: Option<f64>,
+    /// What the verifier's cheap stage says; `None` without a verifier.
+    pub glance: Option<Glance>,
 }
 
 /// What the service would do with a pair.
@@ -47,8 +47,8 @@ impl Cache {
             cosine: 0.0,
             vetoes: verdicts.into_iter().filter_map(|(_, veto)| veto).collect(),
             probability: None,
+            target: None,
             glance: None,
-            signals: Vec::new(),
         };
         match (self.inner.embedder.embed(stored).await, self.inner.embedder.embed(asked).await) {
             (Ok(one), Ok(other)) => {
@@ -60,13 +60,6 @@ impl Cache {
             }
         }
         comparison
-    }
-
-    /// From which cosine on a candidate is shown to the verifier under `policy`, and from which probability on it is
-    /// served once it has been read, 0 to 1 both; `None` when no verifier decides.
-    pub fn verified_from(&self, policy: &CachePolicy) -> Option<(f64, f64)> {
-        let bar = self.bar(policy, None, &self.inner.embedder.fingerprint()?);
-        bar.lines.map(|lines| (f64::from(bar.floor), lines.pass))
     }
 
     async fn verify(
@@ -81,9 +74,15 @@ impl Cache {
         let b = Side { text: asked, wording: &other_wording, features: b, tokens: other_tokens };
         let verifier = &self.inner.verifier;
         let Some(glance) = verifier.glance(&a, &b, one.similarity(other).get()) else { return };
-        comparison.glance = Some(glance.probability);
-        comparison.signals = glance.signals().to_vec();
         comparison.probability = verifier.read(stored, asked, &glance).await.ok();
+        comparison.target = comparison.probability.and_then(|full| verifier.strictest(&glance, full));
+        comparison.glance = Some(glance);
+    }
+
+    /// The cosine from which on a candidate is shown to the verifier under `policy`, 0 to 1; `None` when none decides.
+    pub fn verified_from(&self, policy: &CachePolicy) -> Option<f64> {
+        let bar = self.bar(policy, None, &self.inner.embedder.fingerprint()?);
+        bar.lines.map(|_| f64::from(bar.floor))
     }
 
     /// What the service would do with `comparison`'s pair under `policy`: the very rules of a lookup (cosine, guards, the
@@ -95,13 +94,16 @@ impl Cache {
             return Would::default();
         }
         let cheaply = |serve| Would { serve, read: false };
-        match (bar.lines, comparison.glance) {
-            (None, _) => cheaply(true),
-            (Some(_), None) => cheaply(comparison.cosine >= f64::from(bar.unverified)),
-            (Some(lines), Some(glance)) if glance >= lines.sure => cheaply(true),
-            (Some(lines), Some(glance)) if glance < lines.hopeless => cheaply(false),
-            (Some(lines), Some(_)) => {
-                Would { serve: comparison.probability.is_some_and(|full| full >= lines.pass), read: true }
+        let (lines, glance) = match (bar.lines, &comparison.glance) {
+            (Some(lines), Some(glance)) => (lines, glance),
+            (None, _) => return cheaply(true),
+            (Some(_), None) => return cheaply(comparison.cosine >= f64::from(bar.unverified)),
+        };
+        match lines.settle(glance.change, glance.probability) {
+            Settled::Yes => cheaply(true),
+            Settled::No => cheaply(false),
+            Settled::Open => {
+                Would { serve: comparison.probability.is_some_and(|full| lines.pass(glance.change, full)), read: true }
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::reason::MissReason;
 use crate::settings::Guards;
 use crate::store::{AttributeFilter, Candidate, Stored};
 use crate::types::{EntryId, PartitionKey, Similarity, Timestamp};
-use crate::verify::{Glance, Side};
+use crate::verify::{Glance, Settled, Side};
 
 /// The most neighbours looked at.
 const MAX_K: usize = 64;
@@ -248,12 +248,10 @@ impl Cache {
             return if near { First::Passes } else { First::Fails(MissReason::VerifierDown) };
         };
         one.probability = Some(glance.probability);
-        if glance.probability >= lines.sure {
-            First::Passes
-        } else if glance.probability < lines.hopeless {
-            First::Fails(MissReason::Verifier)
-        } else {
-            First::Open(glance)
+        match lines.settle(glance.change, glance.probability) {
+            Settled::Yes => First::Passes,
+            Settled::No => First::Fails(MissReason::Verifier),
+            Settled::Open => First::Open(glance),
         }
     }
 
@@ -271,12 +269,13 @@ impl Cache {
                 Ok(probability) => {
                     (one.probability, one.read) = (Some(probability), true);
                     crate::metrics::verifier_read();
-                    if probability >= lines.pass { Ok(()) } else { Err(MissReason::Verifier) }
+                    if lines.pass(glance.change, probability) { Ok(()) } else { Err(MissReason::Verifier) }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the verifier could not read a candidate");
                     crate::metrics::verifier_failed();
-                    let near = one.similarity.get() >= query.bar.unverified && glance.probability >= lines.pass;
+                    let likely = lines.pass(glance.change, glance.probability);
+                    let near = one.similarity.get() >= query.bar.unverified && likely;
                     if near { Ok(()) } else { Err(MissReason::VerifierDown) }
                 }
             };

@@ -13,7 +13,7 @@ use crate::eval::policy::{Policy, Service};
 use crate::eval::report::interval;
 use crate::eval::rows::PairRow;
 use crate::eval::table;
-use crate::policy::calibrate::{Aim, Bounded, Calibration, Labelled, Shortage, calibrate, grid};
+use crate::policy::calibrate::{Aim, Bounded, Calibration, Labelled, Shortage, calibrate};
 
 /// What `calibrate` can be told.
 #[derive(clap::Args)]
@@ -64,12 +64,12 @@ pub fn run(args: &CalibrateArgs, env: &BTreeMap<String, String>) -> ExitCode {
 
 fn calibrated(bench: &Bench, judged: &[Judged], aim: Aim) -> Result<Vec<(Policy, Calibration)>, String> {
     let service = Service::of(&bench.cache, &bench.policy);
-    let verified = judged.iter().any(|pair| pair.probability.is_some());
+    let verified = judged.iter().any(|pair| pair.target.is_some());
     let policies =
         [Policy::Guarded, Policy::Verified].into_iter().filter(|policy| verified || *policy == Policy::Guarded);
     let one = |policy: Policy| {
         let scored: Vec<Labelled> = judged.iter().map(|pair| pair.scored(policy, &service)).collect();
-        let found = calibrate(&scored, &grid(), aim).map_err(|invalid| invalid.to_string())?;
+        let found = calibrate(&scored, &policy.grid(), aim).map_err(|invalid| invalid.to_string())?;
         Ok((policy, found))
     };
     policies.map(one).collect()
@@ -82,39 +82,32 @@ fn show(found: &[(Policy, Calibration)], aim: Aim, as_json: bool) {
         return;
     }
     for (policy, calibration) in found {
-        let of = if *policy == Policy::Verified { "probability" } else { "cosine" };
         match calibration {
-            Calibration::Found(bounded) => say(&text(*policy, of, bounded, aim)),
-            Calibration::NotEnough(shortage) => say(&format!("{} ({of}): {shortage}", policy.as_str())),
+            Calibration::Found(bounded) => say(&text(*policy, bounded, aim)),
+            Calibration::NotEnough(shortage) => say(&format!("{}: {shortage}", policy.as_str())),
         }
     }
 }
 
-fn text(policy: Policy, of: &str, bounded: &Bounded, aim: Aim) -> String {
-    let mut text = format!(
-        "{} ({of}): threshold {}\n  false hits {}\n  at most    {:.2} % of other pairs, with {} % confidence (target {} %)\n  hits       {}",
+fn text(policy: Policy, bounded: &Bounded, aim: Aim) -> String {
+    let (name, value) = (policy.setting_name(), policy.setting(bounded.threshold));
+    format!(
+        "{}: {name} {value} in the cache's policy\n  false hits {}\n  at most    {:.2} % of other pairs, with {} % confidence (target {} %)\n  hits       {}",
         policy.as_str(),
-        bounded.threshold,
         table::rate(bounded.false_hits).trim_start(),
         bounded.bound * 100.0,
         aim.confidence() * 100.0,
         aim.target() * 100.0,
         table::rate(bounded.hits).trim_start(),
-    );
-    if policy == Policy::Guarded {
-        text.push_str(&format!(
-            "\n  in the cache's policy: similarityThreshold {0} (similarity_threshold = {0})",
-            bounded.threshold
-        ));
-    }
-    text
+    )
 }
 
 fn to_json(policy: Policy, calibration: &Calibration, aim: Aim) -> Value {
     let mut out = json!({"policy": policy.as_str(), "target": aim.target(), "confidence": aim.confidence()});
     match calibration {
         Calibration::Found(Bounded { threshold, hits, false_hits, bound }) => {
-            out["threshold"] = json!(threshold);
+            out["setting"] = json!(policy.setting_name());
+            out["threshold"] = json!(policy.setting(*threshold));
             out["bound"] = json!(bound);
             out["hits"] = json!({"count": hits.count, "of": hits.of, "interval": interval(*hits)});
             out["falseHits"] = json!({"count": false_hits.count, "of": false_hits.of});

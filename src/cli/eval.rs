@@ -126,7 +126,7 @@ impl Results {
             say(table::report(&report).trim_start_matches('\n'));
             self.reports.push(report);
         }
-        if judged.iter().all(|pair| pair.probability.is_none()) {
+        if judged.iter().all(|pair| pair.target.is_none()) {
             say("  verified is left out: no verifier answered\n");
         }
         let near = service.shipped_threshold(Policy::Guarded);
@@ -173,7 +173,7 @@ fn caller(bench: &Bench) -> Caller<'_> {
 
 /// The policies that can be measured: the verified one only where there is a verifier.
 fn policies(judged: &[Judged]) -> Vec<Policy> {
-    let verified = judged.iter().any(|pair| pair.probability.is_some());
+    let verified = judged.iter().any(|pair| pair.target.is_some());
     Policy::ALL.into_iter().filter(|policy| verified || *policy != Policy::Verified).collect()
 }
 

@@ -60,7 +60,7 @@ mod tests {
             bypass: None,
             cosine,
             vetoes: vetoes.to_vec(),
-            probability: None,
+            target: None,
             would: crate::cache::Would::default(),
         };
         let judged = [

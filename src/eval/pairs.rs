@@ -26,8 +26,8 @@ pub struct Judged {
     pub cosine: f64,
     /// The guards that are on and forbid it.
     pub vetoes: Vec<GuardName>,
-    /// The verifier's word, 0 to 1; `None` without a verifier.
-    pub probability: Option<f64>,
+    /// The strictest `targetErrorRate` at which the verifier would serve it, 0 to 1; `None` without a verifier.
+    pub target: Option<f64>,
     /// What the service would do with it, by the policy that is measured.
     pub would: Would,
 }
@@ -82,7 +82,7 @@ fn judge(cache: &Cache, policy: &CachePolicy, row: &PairRow, comparison: Compari
         bypass,
         cosine: comparison.cosine,
         vetoes: comparison.vetoes.iter().map(|veto| veto.guard).collect(),
-        probability: comparison.probability,
+        target: comparison.target,
         would,
     })
 }

@@ -222,11 +222,12 @@ fn shipped(frame: &Frame, report: &Report) -> Option<String> {
     let point = &report.shipped;
     let (x, y) = frame.at(point)?;
     Some(format!(
-        "<circle class=\"shipped\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6.5\" fill=\"{}\"><title>{}, threshold {}: hits {}/{}, \
+        "<circle class=\"shipped\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6.5\" fill=\"{}\"><title>{}, {} {}: hits {}/{}, \
          false hits {}/{}</title></circle>\n",
         colour(report.policy),
         report.policy.as_str(),
-        point.threshold.unwrap_or(1.0),
+        report.policy.setting_name(),
+        report.policy.setting(point.threshold.unwrap_or(1.0)),
         point.hit_rate.count,
         point.hit_rate.of,
         point.false_hit_rate.count,

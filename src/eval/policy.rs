@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::cache::Cache;
 use crate::eval::pairs::Judged;
+use crate::policy::calibrate;
 use crate::settings::CachePolicy;
 
 /// A way to decide whether a stored answer serves.
@@ -14,7 +15,8 @@ pub enum Policy {
     Cosine,
     /// The cosine, where no guard and no bypass forbids.
     Guarded,
-    /// The verifier's probability, where no guard and no bypass forbids.
+    /// The verifier at a target error rate, where no guard and no bypass forbids. Its score is 1 less the strictest
+    /// target at which a pair is served, so that more is surer here as well.
     Verified,
 }
 
@@ -31,11 +33,35 @@ impl Policy {
         }
     }
 
-    /// The thresholds that a table shows.
+    /// The scores from which on the rows of a table serve.
     pub fn thresholds(self) -> &'static [f64] {
         match self {
             Self::Cosine | Self::Guarded => &[0.70, 0.75, 0.80, 0.85, 0.88, 0.90, 0.92, 0.94, 0.96, 0.98],
-            Self::Verified => &[0.50, 0.70, 0.80, 0.90, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999],
+            Self::Verified => &[0.90, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999],
+        }
+    }
+
+    /// The setting of a cache's policy that serves from this score on: a cosine, or a target error rate.
+    pub fn setting(self, score: f64) -> f64 {
+        match self {
+            Self::Cosine | Self::Guarded => score,
+            Self::Verified => ((1.0 - score) * 1e6).round() / 1e6,
+        }
+    }
+
+    /// The name of that setting.
+    pub fn setting_name(self) -> &'static str {
+        match self {
+            Self::Cosine | Self::Guarded => "similarityThreshold",
+            Self::Verified => "targetErrorRate",
+        }
+    }
+
+    /// The scores that `calibrate` tests, strictest first: those that a cache's policy can be set to.
+    pub fn grid(self) -> Vec<f64> {
+        match self {
+            Self::Cosine | Self::Guarded => calibrate::grid(1000, 500),
+            Self::Verified => calibrate::grid(999, 900),
         }
     }
 
@@ -46,7 +72,7 @@ impl Policy {
             Self::Cosine => Some(pair.cosine),
             Self::Guarded => (!forbidden).then_some(pair.cosine),
             Self::Verified if forbidden || pair.cosine < service.verifier_floor => None,
-            Self::Verified => pair.probability,
+            Self::Verified => pair.target.map(|target| 1.0 - target),
         }
     }
 }
@@ -56,8 +82,8 @@ impl Policy {
 pub struct Service {
     /// The least cosine of a hit without a verifier, 0 to 1.
     cosine: f64,
-    /// The least probability of a hit with one, 0 to 1.
-    probability: f64,
+    /// The target error rate of a hit with one, 0 to 1.
+    target: f64,
     /// Pairs below this cosine are not shown to the verifier.
     verifier_floor: f64,
 }
@@ -66,15 +92,16 @@ impl Service {
     /// What a lookup in a cache of this policy goes by.
     pub fn of(cache: &Cache, policy: &CachePolicy) -> Self {
         let card = rounded(cache.embedder().calibrated_similarity());
-        let (floor, probability) = cache.verified_from(policy).unwrap_or((0.0, 1.0));
-        Self { cosine: policy.similarity_threshold.unwrap_or(card), probability, verifier_floor: floor }
+        let cosine = policy.similarity_threshold.unwrap_or(card);
+        let verifier_floor = cache.verified_from(policy).unwrap_or(0.0);
+        Self { cosine, target: policy.target_error_rate, verifier_floor }
     }
 
-    /// The point at which the service serves: what is reported as shipped.
+    /// The score from which on the service serves: what is reported as shipped.
     pub fn shipped_threshold(&self, policy: Policy) -> f64 {
         match policy {
             Policy::Cosine | Policy::Guarded => self.cosine,
-            Policy::Verified => self.probability,
+            Policy::Verified => 1.0 - self.target,
         }
     }
 }

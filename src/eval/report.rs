@@ -60,17 +60,16 @@ impl Report {
         let best: Map<String, Value> = RISKS
             .iter()
             .zip(&self.best)
-            .map(|(risk, best)| (risk.to_string(), json!(best.as_ref().map(point))))
+            .map(|(risk, best)| (risk.to_string(), json!(best.as_ref().map(|best| point(self.policy, best)))))
             .collect();
         json!({
             "set": self.set, "policy": self.policy.as_str(), "pairs": self.pairs, "positives": self.positives,
-            "shipped": point(&self.shipped), "auc": self.auc, "bestAt": best,
+            "setting": self.policy.setting_name(), "shipped": point(self.policy, &self.shipped), "auc": self.auc, "bestAt": best,
         })
     }
 }
 
-/// What the service serves. Of the verifier's two stages each has its own line, so the pairs themselves are counted; the
-/// threshold shown is that of the pairs that are read.
+/// What the service serves: with a verifier, by the very rules of a lookup.
 fn shipped(policy: Policy, judged: &[Judged], service: &Service, curve: &Curve) -> Point {
     let point = curve.at(service.shipped_threshold(policy));
     if policy != Policy::Verified {
@@ -84,10 +83,10 @@ fn shipped(policy: Policy, judged: &[Judged], service: &Service, curve: &Curve) 
     }
 }
 
-fn point(point: &Point) -> Value {
+fn point(policy: Policy, point: &Point) -> Value {
     let precision = point.precision();
     json!({
-        "threshold": point.threshold, "hitRate": point.hit_rate.value(),
+        "threshold": point.threshold.map(|score| policy.setting(score)), "hitRate": point.hit_rate.value(),
         "falseHitRate": point.false_hit_rate.value(), "precision": precision.value(),
         "interval": {
             "hitRate": interval(point.hit_rate), "falseHitRate": interval(point.false_hit_rate),

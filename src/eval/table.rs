@@ -6,6 +6,7 @@ use crate::eval::conversations::{Conversations, Kind};
 use crate::eval::curve::Point;
 use crate::eval::guards::GuardRow;
 use crate::eval::pairs::Judged;
+use crate::eval::policy::Policy;
 use crate::eval::report::{RISKS, Report};
 use crate::eval::stream::{Counts, Replay};
 use crate::policy::rate::Rate;
@@ -59,20 +60,20 @@ pub fn report(report: &Report) -> String {
     );
     for row in &report.rows {
         let mark = if *row == report.shipped { "shipped" } else { "" };
-        text.push_str(&line(mark, row));
+        text.push_str(&line(report.policy, mark, row));
     }
     for (risk, best) in RISKS.iter().zip(&report.best) {
         let title = format!("best at {} %", risk * 100.0);
         match best {
-            Some(point) => text.push_str(&line(&title, point)),
+            Some(point) => text.push_str(&line(report.policy, &title, point)),
             None => text.push_str(&format!("  {title:<14}no other pairs, so nothing to be wrong about\n")),
         }
     }
     text
 }
 
-fn line(title: &str, point: &Point) -> String {
-    let threshold = point.threshold.map_or_else(|| "none".into(), |threshold| format!("{threshold:.4}"));
+fn line(policy: Policy, title: &str, point: &Point) -> String {
+    let threshold = point.threshold.map_or_else(|| "none".into(), |score| format!("{:.4}", policy.setting(score)));
     let line = format!(
         "  {title:<14}{threshold:<8}{:<CELL$}{:<CELL$}{}",
         rate(point.hit_rate),

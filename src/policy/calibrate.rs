@@ -102,9 +102,9 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// The thresholds that are tested: 1 down to 0.5 in steps of 0.001.
-pub fn grid() -> Vec<f64> {
-    (500_u32..=1000).rev().map(|thousandths| f64::from(thousandths) / 1000.0).collect()
+/// Thresholds to test: `highest` down to `lowest`, both in thousandths, in steps of one.
+pub fn grid(highest: u32, lowest: u32) -> Vec<f64> {
+    (lowest..=highest).rev().map(|thousandths| f64::from(thousandths) / 1000.0).collect()
 }
 
 /// The loosest threshold of `grid` that keeps `aim`, by the labels of `pairs`.

@@ -1,8 +1,12 @@
 //! What a trained judge makes of a pair's signals: probabilities, and where the lines are drawn.
 //!
 //! Two stages share the signals. The cheap one sees them alone; where it is sure, it decides. The full one also sees
-//! what the reader said of both texts. Both give calibrated probabilities that one answer serves both prompts (Platt
-//! 1999), and the lines were chosen on pairs that neither was trained on.
+//! what the reader said of both texts. Each adds up boosted trees and a weighted sum, which err differently, into a
+//! calibrated probability that one answer serves both prompts (Platt 1999).
+//!
+//! The lines were drawn on pairs that neither stage was trained on, apart for edits and for rewordings: one exchanged
+//! word among the same words is a harder question than two tellings of one, and a line for both would be the harder
+//! one's (group-wise error control, as in Mondrian conformal prediction: Vovk, Gammerman and Shafer 2005).
 
 use serde::Deserialize;
 
@@ -11,6 +15,8 @@ use super::signals;
 
 /// The version of the file that this code reads.
 const VERSION: u32 = 1;
+/// The signal that tells an edit from a rewording.
+const WORDS_ALIKE: &str = "words_alike";
 
 /// A trained judge, as `judge.json` holds it.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,6 +31,8 @@ pub struct Judge {
     floor: f32,
     /// A cheap probability under this is a no: the reader would not change it.
     hopeless: f64,
+    /// The share of common words from which a pair is an edit, 0 to 1.
+    edit: f32,
     /// Where the lines are for a rate of false hits, the strictest rate first.
     lines: Vec<Line>,
 }
@@ -33,8 +41,17 @@ pub struct Judge {
 #[serde(deny_unknown_fields)]
 struct Stage {
     forest: Forest,
-    /// Platt's `a` and `b`: the probability is the logistic of `a * sum + b`.
-    platt: (f64, f64),
+    linear: Linear,
+    /// The probability is the logistic of `a * forest + b * linear + c`.
+    platt: (f64, f64, f64),
+}
+
+/// A weighted sum of the signals.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Linear {
+    base: f64,
+    weights: Vec<f64>,
 }
 
 /// Where the lines are for one rate of false hits.
@@ -43,10 +60,27 @@ struct Stage {
 struct Line {
     /// Pairs that ask something else and are served all the same, as a share of all such pairs.
     rate: f64,
+    edit: Mark,
+    rewording: Mark,
+}
+
+/// Probabilities from which a pair is served.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
     /// A cheap probability from here on is a yes without reading.
-    sure: f64,
+    pub sure: f64,
     /// A full probability from here on is a yes.
-    pass: f64,
+    pub pass: f64,
+}
+
+/// How two wordings differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Most words are the same.
+    Edit,
+    /// Other words.
+    Rewording,
 }
 
 /// The lines that a policy's target draws.
@@ -56,10 +90,46 @@ pub struct Lines {
     pub floor: f32,
     /// A cheap probability under this is a no.
     pub hopeless: f64,
-    /// A cheap probability from here on is a yes.
-    pub sure: f64,
-    /// A full probability from here on is a yes.
-    pub pass: f64,
+    /// For edits.
+    pub edit: Mark,
+    /// For rewordings.
+    pub rewording: Mark,
+}
+
+/// What the cheap stage settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Serve without reading.
+    Yes,
+    /// Don't, and don't read.
+    No,
+    /// The reader has to say.
+    Open,
+}
+
+impl Lines {
+    /// What a cheap probability settles.
+    pub fn settle(&self, change: Change, cheap: f64) -> Settled {
+        if cheap >= self.mark(change).sure {
+            Settled::Yes
+        } else if cheap < self.hopeless {
+            Settled::No
+        } else {
+            Settled::Open
+        }
+    }
+
+    /// Is a full probability a yes?
+    pub fn pass(&self, change: Change, full: f64) -> bool {
+        full >= self.mark(change).pass
+    }
+
+    fn mark(&self, change: Change) -> Mark {
+        match change {
+            Change::Edit => self.edit,
+            Change::Rewording => self.rewording,
+        }
+    }
 }
 
 impl Judge {
@@ -75,14 +145,53 @@ impl Judge {
         if judge.signals != signals::names() {
             return Err("it was trained on other signals than this refrain computes".into());
         }
-        judge.cheap.forest.check(judge.signals.len())?;
-        judge.full.forest.check(judge.signals.len() + 1)?;
-        let rising = judge.lines.windows(2).all(|pair| pair[0].rate < pair[1].rate && pair[0].pass >= pair[1].pass);
-        let sane = judge.lines.iter().all(|line| line.rate > 0.0 && line.pass > 0.0 && line.sure > 0.0);
-        if judge.lines.is_empty() || !rising || !sane || !(0.0..=1.0).contains(&judge.floor) {
+        judge.cheap.check(judge.signals.len())?;
+        judge.full.check(judge.signals.len() + 1)?;
+        judge.check_lines()?;
+        Ok(judge)
+    }
+
+    fn check_lines(&self) -> Result<(), String> {
+        let falls = |from: Mark, to: Mark| from.pass >= to.pass && from.sure >= to.sure;
+        let rising = self.lines.windows(2).all(|two| {
+            two[0].rate < two[1].rate && falls(two[0].edit, two[1].edit) && falls(two[0].rewording, two[1].rewording)
+        });
+        let positive = |mark: Mark| mark.sure > 0.0 && mark.pass > 0.0;
+        let sane = self.lines.iter().all(|l| l.rate > 0.0 && positive(l.edit) && positive(l.rewording));
+        let shares = [self.floor, self.edit].iter().all(|share| (0.0..=1.0).contains(share));
+        if self.lines.is_empty() || !rising || !sane || !shares {
             return Err("its lines make no sense".into());
         }
-        Ok(judge)
+        Ok(())
+    }
+
+    /// The strictest rate of false hits at whose lines a pair of these probabilities is served, above 0, at most 1.
+    ///
+    /// Inverse to [`Judge::lines`] within the measured rates; beyond them it goes on in proportion, so that any two
+    /// pairs can be compared.
+    pub fn strictest(&self, change: Change, cheap: f64, full: f64) -> f64 {
+        let mark = |line: &Line| if change == Change::Edit { line.edit } else { line.rewording };
+        let surely = self.rate_at(cheap, |line| mark(line).sure);
+        let read = self.rate_at(full, |line| mark(line).pass);
+        let last = self.lines.last().map_or(1.0, |line| line.rate);
+        if cheap < self.hopeless {
+            return read.max(last * 1.001); // Served at no measured rate.
+        }
+        if surely <= last { surely.min(read) } else { read }
+    }
+
+    /// The rate whose line runs through `probability`.
+    fn rate_at(&self, probability: f64, mark: impl Fn(&Line) -> f64) -> f64 {
+        let Some(at) = self.lines.iter().position(|line| mark(line) <= probability) else {
+            let (rate, lowest) = self.lines.last().map_or((1.0, 1.0), |line| (line.rate, mark(line)));
+            return rate + (1.0 - rate) * (lowest - probability) / lowest;
+        };
+        let (rate, here) = (self.lines[at].rate, mark(&self.lines[at]));
+        let Some(before) = at.checked_sub(1).map(|before| &self.lines[before]) else {
+            return rate * ((1.0 - probability) / (1.0 - here).max(f64::EPSILON)).clamp(1e-6, 1.0);
+        };
+        let share = (probability - mark(before)) / (here - mark(before));
+        before.rate * (rate / before.rate).powf(share)
     }
 
     /// The probability by the signals alone, 0 to 1.
@@ -97,6 +206,13 @@ impl Judge {
         self.full.probability(&all)
     }
 
+    /// How the wordings behind these signals differ.
+    pub fn change(&self, signals: &[f32]) -> Change {
+        let at = self.signals.iter().position(|name| name == WORDS_ALIKE);
+        let alike = at.and_then(|at| signals.get(at)).is_some_and(|alike| *alike >= self.edit);
+        if alike { Change::Edit } else { Change::Rewording }
+    }
+
     /// The lines for a rate of false hits: between two measured rates, in proportion to their logarithms; outside of
     /// them, the nearest.
     pub fn lines(&self, rate: f64) -> Lines {
@@ -104,20 +220,36 @@ impl Judge {
         let (low, high) = (self.lines[above.saturating_sub(1)], self.lines[above]);
         let span = (high.rate / low.rate).ln();
         let share = if span > 0.0 { ((rate / low.rate).ln() / span).clamp(0.0, 1.0) } else { 1.0 };
-        let between = |low: f64, high: f64| low + (high - low) * share;
+        let between = |low: Mark, high: Mark| Mark {
+            sure: low.sure + (high.sure - low.sure) * share,
+            pass: low.pass + (high.pass - low.pass) * share,
+        };
         Lines {
             floor: self.floor,
             hopeless: self.hopeless,
-            sure: between(low.sure, high.sure),
-            pass: between(low.pass, high.pass),
+            edit: between(low.edit, high.edit),
+            rewording: between(low.rewording, high.rewording),
         }
     }
 }
 
 impl Stage {
+    fn check(&self, signals: usize) -> Result<(), String> {
+        if self.linear.weights.len() != signals {
+            return Err(format!("{} weights for {signals} signals", self.linear.weights.len()));
+        }
+        self.forest.check(signals)
+    }
+
     fn probability(&self, signals: &[f32]) -> f64 {
-        let (a, b) = self.platt;
-        1.0 / (1.0 + (-(a * self.forest.sum(signals) + b)).exp())
+        let (a, b, c) = self.platt;
+        1.0 / (1.0 + (-(a * self.forest.sum(signals) + b * self.linear.sum(signals) + c)).exp())
+    }
+}
+
+impl Linear {
+    fn sum(&self, signals: &[f32]) -> f64 {
+        self.base + self.weights.iter().zip(signals).map(|(weight, signal)| weight * f64::from(*signal)).sum::<f64>()
     }
 }
 
@@ -133,9 +265,18 @@ mod tests {
                 r#"{{"base":0,"trees":[{{"signal":[{signal},0,0],"bound":[{bound},0,0],"left":[1,0,0],"right":[2,0,0],"value":[0,-4,4]}}]}}"#
             )
         };
+        // The weight of the first signal: small, and seen by a test.
+        let linear = |count: usize| {
+            let weights: Vec<f64> = (0..count).map(|at| if at == 0 { 0.01 } else { 0.0 }).collect();
+            format!(r#"{{"base":0,"weights":{weights:?}}}"#)
+        };
         format!(
-            r#"{{"version":1,"signals":{names},"cheap":{{"forest":{cheap},"platt":[1,0]}},"full":{{"forest":{full},"platt":[1,0]}},
-               "floor":0.5,"hopeless":0.001,"lines":[{{"rate":0.001,"sure":0.99,"pass":0.9}},{{"rate":0.1,"sure":0.97,"pass":0.5}}]}}"#,
+            r#"{{"version":1,"signals":{names},"cheap":{{"forest":{cheap},"linear":{few},"platt":[1,1,0]}},
+               "full":{{"forest":{full},"linear":{many},"platt":[1,1,0]}},"floor":0.5,"hopeless":0.001,"edit":0.6,"lines":[
+               {{"rate":0.001,"edit":{{"sure":0.99,"pass":0.9}},"rewording":{{"sure":0.98,"pass":0.8}}}},
+               {{"rate":0.1,"edit":{{"sure":0.97,"pass":0.5}},"rewording":{{"sure":0.9,"pass":0.4}}}}]}}"#,
+            few = linear(names.len()),
+            many = linear(names.len() + 1),
             names = serde_json::to_string(&names).unwrap(),
             cheap = stump(0, 0.9),
             full = stump(names.len(), 0.0),
@@ -145,10 +286,39 @@ mod tests {
     #[test]
     fn lines_lie_between_the_measured_ones() {
         let judge = Judge::read(by_cosine().as_bytes()).unwrap();
-        assert!((judge.lines(0.001).pass - 0.9).abs() < 1e-9);
-        assert!((judge.lines(0.01).pass - 0.7).abs() < 1e-9);
-        assert!((judge.lines(0.5).pass - 0.5).abs() < 1e-9);
-        assert!((judge.lines(0.000_001).sure - 0.99).abs() < 1e-9);
+        assert!((judge.lines(0.001).edit.pass - 0.9).abs() < 1e-9);
+        assert!((judge.lines(0.01).edit.pass - 0.7).abs() < 1e-9);
+        assert!((judge.lines(0.01).rewording.pass - 0.6).abs() < 1e-9);
+        assert!((judge.lines(0.5).edit.pass - 0.5).abs() < 1e-9);
+        assert!((judge.lines(0.000_001).rewording.sure - 0.98).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_strictest_rate_is_the_one_whose_line_a_pair_just_reaches() {
+        let judge = Judge::read(by_cosine().as_bytes()).unwrap();
+        let read = |full: f64| judge.strictest(Change::Edit, 0.5, full);
+        for rate in [0.001, 0.004, 0.05, 0.1] {
+            assert!((read(judge.lines(rate).edit.pass) - rate).abs() < 1e-9, "{rate}");
+            assert!((judge.strictest(Change::Edit, judge.lines(rate).edit.sure, 0.0) - rate).abs() < 1e-9, "{rate}");
+        }
+        assert!(read(0.99) < read(0.95) && read(0.95) < 0.001 && read(0.99) > 0.0);
+        assert!(read(0.3) > 0.1 && read(0.3) < read(0.2) && read(0.0) <= 1.0);
+        assert!(judge.strictest(Change::Rewording, 0.0, 0.6) < read(0.6), "each kind has its own lines");
+    }
+
+    #[test]
+    fn edits_and_rewordings_have_lines_of_their_own() {
+        let judge = Judge::read(by_cosine().as_bytes()).unwrap();
+        let lines = judge.lines(0.1);
+        let mut signals = vec![0.0; signals::names().len()];
+        assert_eq!(judge.change(&signals), Change::Rewording);
+        let at = signals::names().iter().position(|name| *name == WORDS_ALIKE).unwrap();
+        signals[at] = 0.6;
+        assert_eq!(judge.change(&signals), Change::Edit);
+        assert_eq!(lines.settle(Change::Rewording, 0.95), Settled::Yes);
+        assert_eq!(lines.settle(Change::Edit, 0.95), Settled::Open);
+        assert_eq!(lines.settle(Change::Edit, 0.000_1), Settled::No);
+        assert!(lines.pass(Change::Rewording, 0.45) && !lines.pass(Change::Edit, 0.45));
     }
 
     #[test]
@@ -159,6 +329,9 @@ mod tests {
         assert!(judge.cheap(&signals) > 0.95);
         assert!(judge.full(&signals, -1.0) < 0.05);
         assert!(judge.full(&signals, 1.0) > 0.95);
+        let without = judge.cheap(&signals);
+        signals[0] = 1.0;
+        assert!(judge.cheap(&signals) > without, "the weighted sum counts too");
     }
 
     #[test]
@@ -169,6 +342,8 @@ mod tests {
         assert!(Judge::read(later.as_bytes()).unwrap_err().contains("version 2"));
         let wrong = by_cosine().replace("\"rate\":0.1", "\"rate\":0.0001");
         assert!(Judge::read(wrong.as_bytes()).unwrap_err().contains("no sense"));
+        let short = by_cosine().replace("\"weights\":[0.01, ", "\"weights\":[");
+        assert!(Judge::read(short.as_bytes()).unwrap_err().contains("weights for"));
         assert!(Judge::read(b"{").is_err());
     }
 }

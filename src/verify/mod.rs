@@ -27,7 +27,7 @@ use crate::types::Fingerprint;
 
 use files::Loaded;
 use judge::Judge;
-pub use judge::Lines;
+pub use judge::{Change, Lines, Settled};
 use reader::Pair;
 pub use signals::Side;
 
@@ -37,6 +37,8 @@ pub struct Glance {
     signals: Vec<f32>,
     /// The probability by the signals alone, 0 to 1.
     pub probability: f64,
+    /// How the wordings differ.
+    pub change: Change,
 }
 
 impl Glance {
@@ -154,8 +156,8 @@ impl Verifier {
             f32::from(weight.unwrap_or(u8::MAX)) / 255.0
         };
         let signals = signals::of(a, b, cosine, &weight)?;
-        let probability = ready.judge.cheap(&signals);
-        Some(Glance { signals, probability })
+        let (probability, change) = (ready.judge.cheap(&signals), ready.judge.change(&signals));
+        Some(Glance { signals, probability, change })
     }
 
     /// The full probability, once the reader has read both texts; within the configured deadline.
@@ -172,6 +174,12 @@ impl Verifier {
         };
         self.0.recent.insert(key, read);
         Ok(ready.judge.full(&glance.signals, read))
+    }
+
+    /// The strictest target at which a pair is served, once it was read, above 0, at most 1. `None` when the verifier does
+    /// not work.
+    pub fn strictest(&self, glance: &Glance, full: f64) -> Option<f64> {
+        self.ready().map(|ready| ready.judge.strictest(glance.change, glance.probability, full))
     }
 
     /// The reader's own log-odds, for training a judge.

@@ -25,7 +25,7 @@ pub struct Side<'a> {
 /// The names of the signals, in their order; a trained judge lists the ones that it was trained on.
 pub fn names() -> Vec<&'static str> {
     let guards = GuardName::ALL.into_iter().map(GuardName::as_str);
-    ["cosine"].into_iter().chain(ALIGNMENT).chain(wording::NAMES).chain(guards).collect()
+    ["cosine"].into_iter().chain(ALIGNMENT).chain(wording::NAMES).chain(guard::HINTS).chain(guards).collect()
 }
 
 /// All signals of a pair, under [`names`]; `None` when the token vectors are of different dimensions.
@@ -35,6 +35,7 @@ pub fn of(a: &Side<'_>, b: &Side<'_>, cosine: f32, weight: &impl Fn(u32) -> f32)
     let mut signals = vec![cosine];
     signals.extend(alignment(a.tokens, b.tokens, weight)?);
     signals.extend(a.wording.compare(b.wording));
+    signals.extend(guard::hints(a.features, b.features).signals());
     let verdicts = guard::verdicts(a.features, b.features, &every_guard());
     signals.extend(verdicts.iter().map(|(_, veto)| f32::from(u8::from(veto.is_some()))));
     Some(signals)
@@ -220,6 +221,9 @@ mod tests {
 
     #[test]
     fn every_signal_has_a_name() {
-        assert_eq!(names().len(), 1 + ALIGNMENT.len() + wording::NAMES.len() + GuardName::ALL.len());
+        assert_eq!(
+            names().len(),
+            1 + ALIGNMENT.len() + wording::NAMES.len() + guard::HINTS.len() + GuardName::ALL.len()
+        );
     }
 }

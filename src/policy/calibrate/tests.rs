@@ -13,7 +13,7 @@ fn aim(target: f64) -> Aim {
 }
 
 fn shortage(pairs: &[Labelled], target: f64) -> Shortage {
-    match calibrate(pairs, &grid(), aim(target)).unwrap() {
+    match calibrate(pairs, &grid(1000, 500), aim(target)).unwrap() {
         Calibration::NotEnough(shortage) => shortage,
         Calibration::Found(found) => panic!("{found:?}"),
     }
@@ -43,7 +43,9 @@ fn observed_false_hits_ask_for_more_labels() {
 fn enough_labels_give_the_loosest_threshold_that_holds() {
     let mut pairs = others((0..1000).map(|i| 0.3003 + 0.0005 * f64::from(i)));
     pairs.extend([0.7, 0.79, 0.9].map(|score| Labelled { score: Some(score), same: true }));
-    let Calibration::Found(found) = calibrate(&pairs, &grid(), aim(0.01)).unwrap() else { panic!("not found") };
+    let Calibration::Found(found) = calibrate(&pairs, &grid(1000, 500), aim(0.01)).unwrap() else {
+        panic!("not found")
+    };
     // Four false hits of a thousand are bounded by 0.0091, five by 0.0105.
     assert_eq!(found.false_hits, Rate::new(4, 1000));
     assert!((found.threshold - 0.798).abs() < 1e-9 && found.bound <= 0.01, "{found:?}");
@@ -53,7 +55,9 @@ fn enough_labels_give_the_loosest_threshold_that_holds() {
 #[test]
 fn forbidden_pairs_are_evidence_that_never_fails() {
     let pairs = vec![Labelled { score: None, same: false }; 299];
-    let Calibration::Found(found) = calibrate(&pairs, &grid(), aim(0.01)).unwrap() else { panic!("not found") };
+    let Calibration::Found(found) = calibrate(&pairs, &grid(1000, 500), aim(0.01)).unwrap() else {
+        panic!("not found")
+    };
     assert!((found.threshold - 0.5).abs() < 1e-9);
     assert_eq!(found.false_hits, Rate::new(0, 299));
     assert!(found.bound > 0.0, "nothing of something is not nothing");
@@ -64,7 +68,7 @@ fn values_out_of_range_are_named() {
     assert!(Aim::new(0.0, 0.95).unwrap_err().to_string().starts_with("target: "));
     assert!(Aim::new(0.01, 1.0).unwrap_err().to_string().starts_with("confidence: "));
     assert!(Aim::new(f64::NAN, 0.95).is_err());
-    assert!(calibrate(&others([1.5]), &grid(), aim(0.01)).unwrap_err().to_string().starts_with("score: "));
+    assert!(calibrate(&others([1.5]), &grid(1000, 500), aim(0.01)).unwrap_err().to_string().starts_with("score: "));
     for grid in [&[][..], &[0.5, 0.6], &[2.0, 1.0]] {
         assert!(calibrate(&[], grid, aim(0.01)).is_err(), "{grid:?}");
     }
@@ -90,7 +94,7 @@ fn the_promise_is_broken_no_more_often_than_it_says() {
     let (mut broken, mut found) = (0, 0);
     for _ in 0..runs {
         let pairs = others((0..150).map(|_| dice.roll()));
-        if let Calibration::Found(bounded) = calibrate(&pairs, &grid(), aim(target)).unwrap() {
+        if let Calibration::Found(bounded) = calibrate(&pairs, &grid(1000, 500), aim(target)).unwrap() {
             found += 1;
             broken += u32::from(1.0 - bounded.threshold > target + 1e-9);
         }
@@ -107,7 +111,7 @@ proptest! {
         scores in prop::collection::vec(prop::option::of(0.0_f64..=1.0), 0..400), target in 0.005_f64..0.3,
     ) {
         let pairs: Vec<Labelled> = scores.into_iter().map(|score| Labelled { score, same: false }).collect();
-        let threshold = |target: f64| match calibrate(&pairs, &grid(), aim(target)).unwrap() {
+        let threshold = |target: f64| match calibrate(&pairs, &grid(1000, 500), aim(target)).unwrap() {
             Calibration::Found(found) => { assert!(found.bound <= target + 1e-9); found.threshold }
             Calibration::NotEnough(shortage) => { assert!(shortage.more > 0); 2.0 }
         };

@@ -26,6 +26,36 @@ pub struct Hints {
     pub opposite: bool,
 }
 
+/// The names of what [`Hints::signals`] gives, in its order.
+pub const HINTS: [&str; 8] = [
+    "hint_common",
+    "hint_alone_low",
+    "hint_alone_high",
+    "hint_close",
+    "hint_number",
+    "hint_name",
+    "hint_denial",
+    "hint_opposite",
+];
+
+impl Hints {
+    /// The evidence as numbers, under [`HINTS`]. Symmetric.
+    #[allow(clippy::cast_precision_loss)] // Counts of words.
+    pub fn signals(&self) -> [f32; HINTS.len()] {
+        let flag = |is: bool| f32::from(u8::from(is));
+        [
+            self.common as f32,
+            self.ours.min(self.theirs) as f32,
+            self.ours.max(self.theirs) as f32,
+            flag(self.close),
+            flag(self.number),
+            flag(self.name),
+            flag(self.denial),
+            flag(self.opposite),
+        ]
+    }
+}
+
 /// The weak evidence about two texts.
 pub fn hints(query: &Features, candidate: &Features) -> Hints {
     let near = query.content.against(&candidate.content);
@@ -52,6 +82,7 @@ mod tests {
             "My kettle from Bergen leaks at the handle since I dropped it 3 days ago, can it be repaired at all?",
             "The handle of a kettle that fell does not hold water any more. Is there a way to fix this?",
         );
+        assert_eq!(told.signals()[3..7], [0.0, 1.0, 1.0, 1.0]);
         assert!(!told.close && told.number && told.name && told.denial && told.common >= 2);
         let same = seen("How do I peel a plum?", "How can I peel plums?");
         assert_eq!(

@@ -35,7 +35,7 @@ mod time;
 mod words;
 
 pub use hidden::has_hidden;
-pub use hints::{Hints, hints};
+pub use hints::{HINTS, Hints, hints};
 pub use time::time_sensitive;
 
 use nearness::Nearness;
