@@ -145,6 +145,8 @@ impl Bench {
         let (cache, _) = app::engine(&config, (embedder, verifier)).await.map_err(|error| error.to_string())?;
         let policy = cache.policies().get(&id).unwrap_or_default();
         if policy.mode == Mode::Off || !policy.uses(Strategy::Semantic) {
+            // The process must not end with a model's threads at work.
+            app::close(cache).await.map_err(|error| error.to_string())?;
             return Err(format!("the policy of {id} answers nothing by meaning: there is nothing to measure"));
         }
         let tasks = Tasks::default();

@@ -181,7 +181,7 @@ impl Verifier {
     pub async fn log_odds(&self, a: &str, b: &str) -> Result<f32, EmbedError> {
         let Some(ready) = self.ready() else { return Err(EmbedError::Down("the verifier does not work".into())) };
         let pair = Pair::of(a, b);
-        ready.pool.run(pair.key(), pair, Instant::now() + Duration::from_secs(60)).await
+        ready.pool.run(pair.key(), pair, Instant::now() + Duration::from_mins(1)).await
     }
 
     /// Ends its threads. Blocks, for at most some ten seconds when a model hangs.
