@@ -60,6 +60,7 @@ fn describe() {
     describe_counter!("refrain_served_tokens_total", "Tokens answered from the cache, by type: no provider was paid");
     describe_counter!("refrain_collapsed_requests_total", "Requests that shared another one's upstream call");
     describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
+    describe_counter!("refrain_feedback_total", "What callers said of answers from the cache, by verdict");
     describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
     describe_gauge!("refrain_entries", "Stored entries, by cache");
     describe_gauge!("refrain_store_bytes", "Stored bytes, by cache");
@@ -170,6 +171,11 @@ pub fn not_stored(reason: &'static str) {
 /// A guard refused a near candidate.
 pub fn guard_veto(guard: &'static str) {
     counter!("refrain_guard_vetoes_total", "guard" => guard).increment(1);
+}
+
+/// Somebody said of an answer that it was right or wrong.
+pub fn feedback(verdict: &'static str) {
+    counter!("refrain_feedback_total", "verdict" => verdict).increment(1);
 }
 
 /// The verifier's reader read a candidate.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cache::feedback::pair_key;
 use crate::cache::fill::Keep;
 use crate::cache::search::{Asked, Considered, Found, Passed, Query};
 use crate::cache::{Cache, Prepared};
@@ -185,8 +184,7 @@ impl Cache {
         }
         let plain = curated_scope(&question.scope);
         let stored = self.by_key(&plain.exact_key(&prompt.text, &question.scope.attributes)).await?;
-        let refused = || pair_key(&stored.entry.cache, stored.entry.tenant, &prompt.text, &stored.entry.text);
-        let same = stored.entry.text == prompt.text && !self.inner.store.is_wrong(refused);
+        let same = stored.entry.text == prompt.text && !self.is_refused(&stored.entry, &prompt.text);
         usable(stored, question.directives, now).filter(|_| same).map(|p| hit_of(p, Tier::Exact, now, Vec::new()))
     }
 

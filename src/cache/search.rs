@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::cache::bar::Bar;
-use crate::cache::feedback::pair_key;
 use crate::cache::{Cache, Prepared};
 use crate::embedding::Embedding;
 use crate::policy::directives::Directives;
@@ -164,7 +163,7 @@ impl Cache {
             }
             k = (k * 2).min(MAX_K);
         }
-        found.passed.sort_by(|a, b| b.similarity.cmp(&a.similarity));
+        found.passed.sort_by_key(|passed| std::cmp::Reverse(passed.similarity));
         found
     }
 
@@ -215,13 +214,11 @@ impl Cache {
             let why = freshness::refusal(entry.stored_at, entry.expires_at, query.directives, query.now);
             return First::Fails(why);
         }
+        if self.is_refused(&one.stored.entry, query.asked.text) {
+            return First::Fails(MissReason::Wrong);
+        }
         if one.stored.entry.text == query.asked.text {
             return First::Passes;
-        }
-        let entry = &one.stored.entry;
-        let pair = || pair_key(&entry.cache, entry.tenant, query.asked.text, &entry.text);
-        if self.inner.store.is_wrong(pair) {
-            return First::Fails(MissReason::Wrong);
         }
         let prepared = Prepared::of(&one.stored);
         if let Some(veto) = guard::judge(&query.asked.features, &prepared.features, query.guards) {
