@@ -62,6 +62,12 @@ fn describe() {
     describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
     describe_counter!("refrain_feedback_total", "What callers said of answers from the cache, by verdict");
     describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
+    describe_counter!("refrain_verifier_reads_total", "Candidates that the verifier's reader read");
+    describe_counter!(
+        "refrain_verifier_failures_total",
+        "Candidates that it could not read, by reason: slow, busy, down"
+    );
+    describe_gauge!("refrain_verifier_ready", "1 while the verifier works; else a stricter cosine stands in for it");
     describe_gauge!("refrain_entries", "Stored entries, by cache");
     describe_gauge!("refrain_store_bytes", "Stored bytes, by cache");
     describe_counter!("refrain_evictions_total", "Entries evicted for space since the start, by cache");
@@ -184,8 +190,8 @@ pub fn verifier_read() {
 }
 
 /// The verifier's reader could not read a candidate.
-pub fn verifier_failed() {
-    counter!("refrain_verifier_failures_total").increment(1);
+pub fn verifier_failed(reason: &'static str) {
+    counter!("refrain_verifier_failures_total", "reason" => reason).increment(1);
 }
 
 /// Whether the verifier works.

@@ -207,7 +207,7 @@ impl Cache {
 
     fn first(&self, query: &Query<'_>, one: &mut Scored) -> First {
         if one.similarity.get() < query.bar.floor {
-            return First::Fails(MissReason::BelowThreshold);
+            return First::Fails(query.bar.under(one.similarity.get()));
         }
         if one.freshness == Freshness::Expired {
             let entry = &one.stored.entry;
@@ -241,8 +241,7 @@ impl Cache {
             self.inner.verifier.glance(&a, &b, one.similarity.get())
         });
         let Some(glance) = glance else {
-            let near = one.similarity.get() >= query.bar.unverified;
-            return if near { First::Passes } else { First::Fails(MissReason::VerifierDown) };
+            return query.bar.unlooked(one.similarity.get()).map_or_else(First::Fails, |()| First::Passes);
         };
         one.probability = Some(glance.probability);
         if glance.probability >= lines.sure {
@@ -270,12 +269,7 @@ impl Cache {
                     crate::metrics::verifier_read();
                     if probability >= lines.pass { Ok(()) } else { Err(MissReason::Verifier) }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the verifier could not read a candidate");
-                    crate::metrics::verifier_failed();
-                    let near = one.similarity.get() >= query.bar.unverified && glance.probability >= lines.pass;
-                    if near { Ok(()) } else { Err(MissReason::VerifierDown) }
-                }
+                Err(_) => query.bar.unread(one.similarity.get(), glance.probability),
             };
             found.settle(query, one, verdict);
         }

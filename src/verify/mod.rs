@@ -16,6 +16,7 @@ pub mod signals;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
@@ -23,6 +24,7 @@ use moka::sync::Cache;
 use crate::config;
 use crate::embed::pool::{Factory, Pool, Size};
 use crate::embed::{EmbedError, Loading, Prober, StartError, State, library, provision, try_library};
+use crate::metrics;
 use crate::types::Fingerprint;
 
 use files::Loaded;
@@ -54,6 +56,8 @@ struct Inner {
     kind: Kind,
     recent: Cache<[u8; 32], f32>,
     deadline: Duration,
+    /// The last reading failed.
+    failing: AtomicBool,
 }
 
 enum Kind {
@@ -107,7 +111,8 @@ impl Verifier {
     }
 
     fn new(kind: Kind, config: &config::Verifier) -> Self {
-        Self(Arc::new(Inner { kind, recent: Cache::new(config.cache_entries), deadline: config.deadline.0 }))
+        let (recent, failing) = (Cache::new(config.cache_entries), AtomicBool::new(false));
+        Self(Arc::new(Inner { kind, recent, deadline: config.deadline.0, failing }))
     }
 
     fn ready(&self) -> Option<&Ready> {
@@ -166,12 +171,30 @@ impl Verifier {
         let Some(ready) = self.ready() else { return Err(EmbedError::Down("the verifier does not work".into())) };
         let pair = Pair::of(a, b);
         let key = pair.key();
-        let read = match self.0.recent.get(&key) {
-            Some(known) => known,
-            None => ready.pool.run(key, pair, Instant::now() + self.0.deadline).await?,
+        let read = if let Some(known) = self.0.recent.get(&key) {
+            known
+        } else {
+            let read = ready.pool.run(key, pair, Instant::now() + self.0.deadline).await;
+            self.note(read.as_ref().err());
+            read?
         };
         self.0.recent.insert(key, read);
         Ok(ready.judge.full(&glance.signals, read))
+    }
+
+    /// Counts failures, and tells of the first one and of the end of them.
+    fn note(&self, failure: Option<&EmbedError>) {
+        if let Some(error) = failure {
+            metrics::verifier_failed(why(error));
+        }
+        let failing = failure.is_some();
+        match (self.0.failing.swap(failing, Ordering::Relaxed), failure) {
+            (false, Some(error)) => {
+                tracing::warn!(%error, "the verifier does not read: semantic hits need a stricter cosine until it does");
+            }
+            (true, None) => tracing::info!("the verifier reads again"),
+            _ => {}
+        }
     }
 
     /// The reader's own log-odds, for training a judge.
@@ -192,6 +215,15 @@ impl Verifier {
                 ready.pool.shutdown();
             }
         }
+    }
+}
+
+/// The label of a failure in metrics.
+fn why(error: &EmbedError) -> &'static str {
+    match error {
+        EmbedError::Deadline => "slow",
+        EmbedError::Busy => "busy",
+        EmbedError::Down(_) | EmbedError::Invalid(_) => "down",
     }
 }
 
@@ -272,3 +304,6 @@ fn report(made: &Result<Ready, String>) {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;
