@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::service::run;
 use crate::support::{Answer, Provider, Refrain, ask, completion};
 
 const STORED: &str = "How do I reset my password?";
@@ -282,4 +283,42 @@ async fn a_vetted_answer_that_is_wrong_is_not_served_until_it_is_replaced() {
     assert!(refused.header("cache-status").contains("detail=wrong"), "{}", refused.header("cache-status"));
     set("Click the link.").await;
     assert_eq!((chat().await.said().as_str(), found().await), ("Click the link.", 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_threshold_is_calibrated_with_what_was_said() {
+    let provider = Provider::start().await;
+    let mut refrain = Refrain::start(&provider, "").await;
+    refrain.keep(&ask(STORED)).await;
+    let hit = probe(&refrain, ASKED).await;
+    say(&refrain, &id(&hit), "wrong").await;
+    let address = refrain.base.strip_prefix("http://").unwrap().to_owned();
+    let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    let config = refrain.folder().join("calibrate.toml");
+    let text = format!(
+        "[server]\nlisten = {address:?}\n[store]\ndata_dir = {:?}\n[embedder]\nmodels_dir = {models:?}\n",
+        refrain.folder().join("data")
+    );
+    std::fs::write(&config, text).unwrap();
+    let calibrate = async |cache: &str| {
+        let config = config.to_str().unwrap();
+        run(&["calibrate", "--feedback", cache, "--config", config, "--target", "0.5", "--json"]).await
+    };
+    for running in [true, false] {
+        if !running {
+            assert!(refrain.stop().success());
+        }
+        let (code, told) = calibrate("default").await;
+        assert_eq!(code, Some(1), "{told}");
+        let found: Value = serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
+        assert_eq!(found[0]["falseHits"]["of"], 1, "running: {running}: {told}");
+        assert!(found[0]["moreLabels"].as_u64().unwrap() > 0, "{told}");
+    }
+    let (code, told) = calibrate("another").await;
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("nothing was said of any pair in the cache another"), "{told}");
+    std::fs::remove_file(refrain.folder().join("data/refrain.redb")).unwrap();
+    let (code, told) = calibrate("default").await;
+    assert!(code == Some(1) && told.contains("refrain.redb"), "{told}");
+    assert_eq!(calibrate("no such name").await.0, Some(2));
 }
