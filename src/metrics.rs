@@ -60,6 +60,10 @@ fn describe() {
     describe_counter!("refrain_served_tokens_total", "Tokens answered from the cache, by type: no provider was paid");
     describe_counter!("refrain_collapsed_requests_total", "Requests that shared another one's upstream call");
     describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
+    describe_counter!(
+        "refrain_time_sensitive_total",
+        "Prompts whose right answer moves with time and that no entry answered, by what the policy makes of them"
+    );
     describe_counter!("refrain_feedback_total", "What callers said of answers from the cache, by verdict");
     describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
     describe_counter!("refrain_verifier_reads_total", "Candidates that the verifier's reader read");
@@ -177,6 +181,11 @@ pub fn not_stored(reason: &'static str) {
 /// A guard refused a near candidate.
 pub fn guard_veto(guard: &'static str) {
     counter!("refrain_guard_vetoes_total", "guard" => guard).increment(1);
+}
+
+/// A prompt whose right answer moves with time was not answered from the cache.
+pub fn time_sensitive(policy: &'static str) {
+    counter!("refrain_time_sensitive_total", "policy" => policy).increment(1);
 }
 
 /// Somebody said of an answer that it was right or wrong.

@@ -31,7 +31,7 @@ pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription}
 pub use compare::{Comparison, Would};
 pub use feedback::{Effect, FeedbackError, Verdict};
 pub use fill::{Keep, KeepError};
-pub use lookup::{Forward, Hit, Lookup, Question};
+pub use lookup::{Forward, Hit, Lookup, Moves, Question};
 pub use plain::{PlainFound, PlainPrompt, PlainQuery};
 pub use policies::{Policies, PolicyError};
 pub use prepared::Prepared;

@@ -107,7 +107,8 @@ impl Cache {
         now: Timestamp,
     ) -> Vec<PlainFound> {
         let embedder = &self.inner.embedder;
-        let moves = policy.guards.time == TimeGuard::Bypass && guard::time_sensitive(&query.prompt).is_some();
+        let sensitive = guard::time_sensitive(&query.prompt).is_some();
+        let moves = policy.guards.time == TimeGuard::Bypass && sensitive;
         if moves || guard::has_hidden(&query.prompt) || embedder.coverage(&query.prompt).is_err() {
             return Vec::new();
         }
@@ -122,6 +123,7 @@ impl Cache {
             guards: &policy.guards,
             directives: &Directives::default(),
             now,
+            time_limit: freshness::time_limit(policy, sensitive),
             wanted: query.wanted,
             explain: false,
         };

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cache::bar::Bar;
 use crate::cache::{Cache, Prepared};
@@ -50,6 +51,8 @@ pub(super) struct Query<'a> {
     pub guards: &'a Guards,
     pub directives: &'a Directives,
     pub now: Timestamp,
+    /// How old an answer may be, since the right one moves with time.
+    pub time_limit: Option<Duration>,
     /// How many passing candidates are wanted.
     pub wanted: usize,
     /// Judge every guard, for `explain`.
@@ -213,6 +216,9 @@ impl Cache {
             let entry = &one.stored.entry;
             let why = freshness::refusal(entry.stored_at, entry.expires_at, query.directives, query.now);
             return First::Fails(why);
+        }
+        if query.time_limit.is_some_and(|limit| query.now.since(one.stored.entry.stored_at) > limit) {
+            return First::Fails(MissReason::GuardTime);
         }
         if self.is_refused(&one.stored.entry, query.asked.text) {
             return First::Fails(MissReason::Wrong);
