@@ -10,9 +10,9 @@
 //! | L5 | `main`, [`cli`], [`app`] | puts the parts together, shuts them down in order |
 //! | L4 | [`http`], [`eval`] | translates between HTTP and the engine, measures the engine; both hold no decision |
 //! | L3 | [`cache`], [`upstream`] | sequences: lookup, fill, purge, maintain; calls a provider |
-//! | L2 | [`store`], [`embed`], [`index`] | mechanism: I/O, threads, locks |
+//! | L2 | [`store`], [`embed`], [`index`], [`verify`] | mechanism: I/O, threads, locks |
 //! | L1 | [`policy`], [`dialect`] | pure: decide; parse and print. No async, no I/O, no clock |
-//! | L0 | [`types`], [`prompt`], [`entry`], [`embedding`], [`reason`], [`settings`], [`config`], [`error`] | vocabulary |
+//! | L0 | [`types`], [`prompt`], [`entry`], [`embedding`], [`tokens`], [`reason`], [`settings`], [`config`], [`error`] | vocabulary |
 //!
 //! # Invariants
 //!

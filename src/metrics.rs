@@ -60,7 +60,18 @@ fn describe() {
     describe_counter!("refrain_served_tokens_total", "Tokens answered from the cache, by type: no provider was paid");
     describe_counter!("refrain_collapsed_requests_total", "Requests that shared another one's upstream call");
     describe_counter!("refrain_not_stored_total", "Answers that were not kept, by reason");
+    describe_counter!(
+        "refrain_time_sensitive_total",
+        "Prompts whose right answer moves with time and that no entry answered, by what the policy makes of them"
+    );
+    describe_counter!("refrain_feedback_total", "What callers said of answers from the cache, by verdict");
     describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
+    describe_counter!("refrain_verifier_reads_total", "Candidates that the verifier's reader read");
+    describe_counter!(
+        "refrain_verifier_failures_total",
+        "Candidates that it could not read, by reason: slow, busy, down"
+    );
+    describe_gauge!("refrain_verifier_ready", "1 while the verifier works; else a stricter cosine stands in for it");
     describe_gauge!("refrain_entries", "Stored entries, by cache");
     describe_gauge!("refrain_store_bytes", "Stored bytes, by cache");
     describe_counter!("refrain_evictions_total", "Entries evicted for space since the start, by cache");
@@ -172,14 +183,24 @@ pub fn guard_veto(guard: &'static str) {
     counter!("refrain_guard_vetoes_total", "guard" => guard).increment(1);
 }
 
+/// A prompt whose right answer moves with time was not answered from the cache.
+pub fn time_sensitive(policy: &'static str) {
+    counter!("refrain_time_sensitive_total", "policy" => policy).increment(1);
+}
+
+/// Somebody said of an answer that it was right or wrong.
+pub fn feedback(verdict: &'static str) {
+    counter!("refrain_feedback_total", "verdict" => verdict).increment(1);
+}
+
 /// The verifier's reader read a candidate.
 pub fn verifier_read() {
     counter!("refrain_verifier_reads_total").increment(1);
 }
 
 /// The verifier's reader could not read a candidate.
-pub fn verifier_failed() {
-    counter!("refrain_verifier_failures_total").increment(1);
+pub fn verifier_failed(reason: &'static str) {
+    counter!("refrain_verifier_failures_total", "reason" => reason).increment(1);
 }
 
 /// Whether the verifier works.

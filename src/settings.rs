@@ -2,6 +2,8 @@
 //!
 //! Config files spell the fields in snake_case, the operator API in camelCase; both end here, validated whole.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Invalid;
@@ -47,6 +49,27 @@ pub enum TimeGuard {
     Ttl(u64),
 }
 
+impl TimeGuard {
+    /// The label in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Off => "off",
+            Self::Ttl(_) => "ttl",
+        }
+    }
+}
+
+/// As a header says it.
+impl fmt::Display for TimeGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ttl(seconds) => write!(f, "ttl={seconds}"),
+            other => f.write_str(other.as_str()),
+        }
+    }
+}
+
 impl Serialize for TimeGuard {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -63,7 +86,7 @@ impl<'de> Deserialize<'de> for TimeGuard {
         impl serde::de::Visitor<'_> for Visitor {
             type Value = TimeGuard;
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("\"bypass\", \"off\" or a ttl in seconds")
             }
 

@@ -1,9 +1,10 @@
 //! What a candidate must pass, as a policy and the state of the models set it for one lookup.
 
 use crate::cache::Cache;
+use crate::reason::MissReason;
 use crate::settings::{CachePolicy, VerifierChoice};
 use crate::types::Fingerprint;
-use crate::verify::Lines;
+use crate::verify::{Change, Lines};
 
 /// The bar of one lookup.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,29 @@ pub(super) struct Bar {
     pub unverified: f32,
     /// The verifier's lines; `None` when cosine and guards decide.
     pub lines: Option<Lines>,
+    /// From which cosine on, though under the floor, a candidate is only refused because the verifier does not work.
+    pub open: Option<f32>,
+}
+
+/// The least cosine that a verifier is shown, where it cannot say that itself.
+const OPEN: f64 = 0.6;
+
+impl Bar {
+    /// What becomes of a candidate that the verifier should have looked at and could not.
+    pub fn unlooked(&self, cosine: f32) -> Result<(), MissReason> {
+        if cosine >= self.unverified { Ok(()) } else { Err(MissReason::VerifierDown) }
+    }
+
+    /// The same where its cheap stage did look.
+    pub fn unread(&self, cosine: f32, change: Change, glance: f64) -> Result<(), MissReason> {
+        let likely = self.lines.is_none_or(|lines| lines.pass(change, glance));
+        self.unlooked(cosine).and(if likely { Ok(()) } else { Err(MissReason::VerifierDown) })
+    }
+
+    /// Why a candidate under the floor is refused.
+    pub fn under(&self, cosine: f32) -> MissReason {
+        if self.open.is_some_and(|open| cosine >= open) { MissReason::VerifierDown } else { MissReason::BelowThreshold }
+    }
 }
 
 impl Cache {
@@ -37,7 +61,9 @@ impl Cache {
             (None, _) => unverified,
         };
         let raise = |cosine: f64| narrow(cosine.max(raised.unwrap_or(0.0)));
-        Bar { floor: raise(floor), unverified: raise(unverified), lines }
+        let missing = asked && lines.is_none();
+        let open = missing.then(|| raise(policy.similarity_threshold.unwrap_or(OPEN)));
+        Bar { floor: raise(floor), unverified: raise(unverified), lines, open }
     }
 
     /// The bar with another floor in place of the policy's: what a search over the LangCache routes may ask for.
@@ -50,4 +76,34 @@ impl Cache {
 #[allow(clippy::cast_possible_truncation)]
 fn narrow(cosine: f64) -> f32 {
     cosine as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::Mark;
+
+    const LINES: Lines = Lines {
+        floor: 0.6,
+        hopeless: 0.1,
+        edit: Mark { sure: 0.99, pass: 0.9 },
+        rewording: Mark { sure: 0.99, pass: 0.8 },
+    };
+
+    #[test]
+    fn without_the_verifiers_word_only_the_stricter_cosine_serves() {
+        let bar = Bar { floor: 0.6, unverified: 0.93, lines: Some(LINES), open: None };
+        assert_eq!((bar.unlooked(0.95), bar.unlooked(0.92)), (Ok(()), Err(MissReason::VerifierDown)));
+        assert_eq!(bar.unread(0.95, Change::Edit, 0.95), Ok(()));
+        assert_eq!(bar.unread(0.95, Change::Edit, 0.85), Err(MissReason::VerifierDown), "its cheap stage doubts");
+        assert_eq!(bar.unread(0.9, Change::Edit, 0.95), Err(MissReason::VerifierDown), "not near enough");
+    }
+
+    #[test]
+    fn what_a_missing_verifier_might_have_passed_says_so() {
+        let bar = Bar { floor: 0.93, unverified: 0.93, lines: None, open: Some(0.6) };
+        assert_eq!((bar.under(0.8), bar.under(0.5)), (MissReason::VerifierDown, MissReason::BelowThreshold));
+        let by_cosine = Bar { open: None, ..bar };
+        assert_eq!(by_cosine.under(0.8), MissReason::BelowThreshold);
+    }
 }

@@ -1,30 +1,47 @@
 //! What callers say of answers that they were served: a wrong one is never served to that prompt again.
 //!
 //! A verdict is about a pair of prompts in one owner's part of one cache, whichever of the two was stored; it outlives
-//! the entry and a restart, and is a label for calibration. A provider's answer to the very same request has no pair to
-//! be kept from: its entry goes.
+//! the entry and a restart, and is a label for calibration. Letter case and white space make no other pair. Where the
+//! stored prompt is the asked one, there is no pair: a provider's answer goes, and a vetted one, which is not a
+//! caller's to remove, is not served to anybody until it is replaced.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache as Recent;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::cache::{Cache, Hit};
-use crate::entry::EntryKind;
-use crate::store::{Label, PairKey, StoreError};
-use crate::types::{CacheId, EntryId, LookupId, Similarity, TenantId, Tier};
+use crate::entry::{Entry, EntryKind};
+use crate::metrics;
+use crate::settings::CachePolicy;
+use crate::store::{Forget, Label, LabelScope, LabelledPair, PairKey, StoreError};
+use crate::types::{Attributes, CacheId, EntryId, LookupId, Similarity, TenantId};
 
-/// Hits that can still be spoken of.
-const REMEMBERED: u64 = 50_000;
+/// How long a hit can be spoken of.
+const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+/// Memory for hits that can be spoken of, in bytes.
+const REMEMBERED_BYTES: u64 = 64 << 20;
 
 /// What a caller says of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It answered the prompt.
     Right,
     /// It did not.
     Wrong,
+}
+
+impl Verdict {
+    /// The word in bodies and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Wrong => "wrong",
+        }
+    }
 }
 
 /// What became of a verdict.
@@ -37,13 +54,18 @@ pub enum Effect {
     PairRefused,
     /// The entry of the exact hit is gone.
     EntryRemoved,
+    /// It changes nothing: there is no pair to learn from.
+    Noted,
 }
 
 /// Why a verdict was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedbackError {
     /// No hit of this caller in this cache has this name, or it was too long ago.
-    #[error("no recent hit of this cache has this lookupId")]
+    #[error(
+        "no hit of yours in this cache has this lookupId: it was a miss, another caller's or another cache's, is older \
+         than a day, or was before the last restart"
+    )]
     Unknown,
     /// The verdict could not be kept.
     #[error(transparent)]
@@ -56,10 +78,27 @@ struct Served {
     caller: TenantId,
     owner: TenantId,
     entry: EntryId,
-    /// The prompt and the stored one; `None` when the entry is the caller's own answer to this very prompt.
-    pair: Option<(String, String)>,
-    similarity: Similarity,
-    probability: Option<f64>,
+    what: What,
+}
+
+/// What was served.
+enum What {
+    /// A provider's answer to this very prompt.
+    Own,
+    /// A vetted answer to this very prompt.
+    Vetted,
+    /// The answer to another prompt.
+    Other(LabelledPair),
+}
+
+impl Served {
+    fn bytes(&self) -> u32 {
+        let texts = match &self.what {
+            What::Other(pair) => pair.asked.len() + pair.stored.len(),
+            What::Own | What::Vetted => 0,
+        };
+        u32::try_from(size_of::<Self>() + texts + 100).unwrap_or(u32::MAX)
+    }
 }
 
 /// The hits of late, by their lookups' names.
@@ -67,7 +106,19 @@ pub(super) struct Recents(Recent<LookupId, Arc<Served>>);
 
 impl Default for Recents {
     fn default() -> Self {
-        Self(Recent::new(REMEMBERED))
+        Self::holding(REMEMBERED_BYTES)
+    }
+}
+
+impl Recents {
+    fn holding(bytes: u64) -> Self {
+        let recent = Recent::builder()
+            .weigher(|_, served: &Arc<Served>| served.bytes())
+            .max_capacity(bytes)
+            .time_to_live(REMEMBERED_FOR)
+            // Each is asked for once at most: by popularity the newest would not get in.
+            .eviction_policy(EvictionPolicy::lru());
+        Self(recent.build())
     }
 }
 
@@ -75,22 +126,23 @@ impl Cache {
     /// Remembers a hit of `caller` on the prompt `asked`, so that it can be spoken of.
     pub(super) fn remember(&self, hit: &Hit, caller: TenantId, asked: &str) {
         let entry = &hit.stored.entry;
-        // A vetted answer is not a caller's to remove: it is only never served to this prompt again.
-        let is_pair = hit.tier == Tier::Semantic || entry.kind == EntryKind::Plain;
-        let pair = is_pair.then(|| (asked.to_owned(), entry.text.clone()));
-        let served = Served {
-            cache: entry.cache.clone(),
-            caller,
-            owner: entry.tenant,
-            entry: entry.id,
-            pair,
-            similarity: hit.similarity,
-            probability: hit.probability,
+        let what = match entry.kind {
+            _ if entry.text != asked => What::Other(LabelledPair {
+                asked: asked.to_owned(),
+                stored: entry.text.clone(),
+                attributes: entry.attributes.clone(),
+                similarity: cosine(hit.similarity),
+                probability: hit.probability,
+            }),
+            EntryKind::Plain => What::Vetted,
+            EntryKind::Provider => What::Own,
         };
+        let served = Served { cache: entry.cache.clone(), caller, owner: entry.tenant, entry: entry.id, what };
         self.inner.recents.0.insert(hit.lookup_id, Arc::new(served));
     }
 
-    /// Takes `caller`'s word on the hit `lookup`. When this returns, it is durable and counts for the next lookup.
+    /// Takes `caller`'s word on the hit `lookup`; the last word counts. When this returns, it is durable and counts for
+    /// the next lookup.
     ///
     /// # Errors
     /// When nobody remembers the hit, or the store fails.
@@ -104,34 +156,133 @@ impl Cache {
         let served = self.inner.recents.0.get(&lookup);
         let served = served.filter(|served| served.cache == *cache && served.caller == caller);
         let served = served.ok_or(FeedbackError::Unknown)?;
-        let Some((asked, stored)) = &served.pair else {
-            if verdict == Verdict::Wrong {
+        let wrong = verdict == Verdict::Wrong;
+        let effect = match &served.what {
+            What::Own if wrong => {
                 self.inner.store.remove(vec![served.entry]).await?;
-                return Ok(Effect::EntryRemoved);
+                Effect::EntryRemoved
             }
-            return Ok(Effect::Labelled);
+            What::Own => Effect::Noted,
+            What::Vetted => {
+                self.label(&served, self.entry_hash(served.entry), wrong, None).await?;
+                if wrong { Effect::PairRefused } else { Effect::Noted }
+            }
+            What::Other(pair) => {
+                // An entry that is gone may have been deleted for what it says.
+                let there = self.inner.store.meta(served.entry).is_some();
+                let hash = self.pair_hash(&pair.asked, &pair.stored);
+                self.label(&served, hash, wrong, there.then(|| pair.clone())).await?;
+                if wrong { Effect::PairRefused } else { Effect::Labelled }
+            }
         };
-        let label = Label {
-            cache: cache.clone(),
-            asked: asked.clone(),
-            stored: stored.clone(),
-            wrong: verdict == Verdict::Wrong,
-            similarity: f64::from(served.similarity.get()),
-            probability: served.probability,
-            at: self.inner.clock.now(),
+        metrics::feedback(verdict.as_str());
+        Ok(effect)
+    }
+
+    async fn label(
+        &self,
+        served: &Served,
+        hash: [u8; 32],
+        wrong: bool,
+        pair: Option<LabelledPair>,
+    ) -> Result<(), StoreError> {
+        let label = Label { cache: served.cache.clone(), wrong, at: self.inner.clock.now(), pair };
+        let scope = self.label_scope(&served.cache, served.owner);
+        self.inner.store.put_label(PairKey::new(scope, hash), label).await
+    }
+
+    /// Did somebody say that this entry's answer is wrong for the prompt `asked`?
+    pub(super) fn is_refused(&self, entry: &Entry, asked: &str) -> bool {
+        self.inner.store.is_wrong(|| {
+            let own = entry.text == asked;
+            let hash = if own { self.entry_hash(entry.id) } else { self.pair_hash(asked, &entry.text) };
+            PairKey::new(self.label_scope(&entry.cache, entry.tenant), hash)
+        })
+    }
+
+    /// Names an entry for its own prompt: one that takes its place has another name.
+    fn entry_hash(&self, id: EntryId) -> [u8; 32] {
+        blake3::Hasher::new_keyed(&self.inner.secret).update(b"entry").update(id.0.as_bytes()).finalize().into()
+    }
+
+    /// Names two prompts, whichever of them was stored.
+    fn pair_hash(&self, one: &str, other: &str) -> [u8; 32] {
+        let mut pair = [folded(one), folded(other)];
+        pair.sort_unstable();
+        let mut hasher = blake3::Hasher::new_keyed(&self.inner.secret);
+        for text in pair {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        hasher.finalize().into()
+    }
+
+    fn label_scope(&self, cache: &CacheId, owner: TenantId) -> LabelScope {
+        let mut hasher = blake3::Hasher::new_keyed(&self.inner.secret);
+        hasher.update(b"labels").update(&owner.0).update(cache.as_str().as_bytes());
+        let mut scope = [0; 16];
+        scope.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        LabelScope(scope)
+    }
+
+    /// What was said of answers that `tenant` may see in a cache, or of all of them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn labels(
+        &self,
+        cache: &CacheId,
+        tenant: Option<TenantId>,
+        policy: &CachePolicy,
+    ) -> Result<Vec<Label>, StoreError> {
+        let mut labels = Vec::new();
+        match tenant {
+            None => labels = self.inner.store.labels(None).await?,
+            Some(tenant) => {
+                for owner in Self::owners(cache, tenant, policy) {
+                    labels.extend(self.inner.store.labels(Some(self.label_scope(cache, owner))).await?);
+                }
+            }
+        }
+        labels.retain(|label| label.cache == *cache);
+        labels.sort_by_key(|label| label.at);
+        Ok(labels)
+    }
+
+    /// Takes an entry's text out of the labels: before the entry goes, so that a failure leaves nothing behind.
+    pub(super) async fn forget_text(&self, cache: &CacheId, owner: TenantId, id: EntryId) -> Result<(), StoreError> {
+        match self.inner.store.load(id).await? {
+            Some(stored) => {
+                let scope = self.label_scope(cache, owner);
+                self.inner.store.forget_labels(Forget::Text(scope, stored.entry.text.clone())).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes texts out of the labels of one owner: those of entries with these attributes, or all.
+    pub(super) async fn forget_labels(
+        &self,
+        cache: &CacheId,
+        owner: TenantId,
+        attributes: Option<&Attributes>,
+    ) -> Result<(), StoreError> {
+        let scope = self.label_scope(cache, owner);
+        let what = match attributes {
+            Some(attributes) => Forget::Attributes(scope, attributes.clone()),
+            None => Forget::Scope(scope),
         };
-        self.inner.store.put_label(pair_key(cache, served.owner, asked, stored), label).await?;
-        Ok(if verdict == Verdict::Wrong { Effect::PairRefused } else { Effect::Labelled })
+        self.inner.store.forget_labels(what).await
     }
 }
 
-/// Names a pair of prompts of one owner in one cache, whichever was stored.
-pub(super) fn pair_key(cache: &CacheId, owner: TenantId, a: &str, b: &str) -> PairKey {
-    let (first, second) = if a <= b { (a, b) } else { (b, a) };
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&owner.0);
-    for part in [cache.as_str(), first, second] {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
-    }
-    PairKey(hasher.finalize().into())
+/// Case and white space carry no other question for most people: a refused pair stays refused in another spelling.
+fn folded(text: &str) -> String {
+    text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
+
+fn cosine(similarity: Similarity) -> f64 {
+    f64::from(similarity.get())
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cache::feedback::pair_key;
 use crate::cache::fill::Keep;
 use crate::cache::search::{Asked, Considered, Found, Passed, Query};
 use crate::cache::{Cache, Prepared};
@@ -60,8 +59,25 @@ pub struct Hit {
     pub age: Duration,
     /// Freshness left in whole seconds, negative for a stale entry.
     pub ttl: i64,
+    /// What the policy makes of a prompt whose right answer moves with time, where that had a say.
+    pub moves: Option<Moves>,
     /// The candidates, when asked for.
     pub considered: Vec<Considered>,
+}
+
+/// A prompt's right answer moves with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moves {
+    /// The word that says so.
+    pub word: &'static str,
+    /// What the policy makes of it.
+    pub guard: TimeGuard,
+}
+
+impl Moves {
+    fn of(text: &str, policy: &CachePolicy) -> Option<Self> {
+        guard::time_sensitive(text).map(|word| Self { word, guard: policy.guards.time })
+    }
 }
 
 /// A request that must go upstream.
@@ -76,6 +92,8 @@ pub struct Forward {
     pub best: Option<Similarity>,
     /// How to keep the answer; `None` when it must not be kept.
     pub keep: Option<Box<Keep>>,
+    /// What the policy makes of a prompt whose right answer moves with time.
+    pub moves: Option<Moves>,
     /// The candidates, when asked for.
     pub considered: Vec<Considered>,
 }
@@ -108,19 +126,26 @@ impl Cache {
         let caller = question.scope.tenant;
         question.scope.tenant = Self::owner(policy, caller);
         if let Some(reason) = whole_bypass(question.prompt, policy) {
-            return forward(Reason::Bypass(reason), None, None, Vec::new());
+            return forward(Semantic::bypass(reason), None, None);
         }
         let key = question.scope.exact_key(&question.prompt.canonical);
         let known = self.inner.store.exact_id(&key);
+        // Only a limit on the age has a say in the exact tier, whose hits are too fast to be read for nothing.
+        let limits = matches!(policy.guards.time, TimeGuard::Ttl(_));
+        let early = limits.then(|| Moves::of(&question.prompt.text, policy)).flatten();
+        let limit = freshness::time_limit(policy, early.is_some());
         let fresh_answer_wanted = question.directives.no_cache;
         if !fresh_answer_wanted
             && policy.uses(Strategy::Exact)
-            && let Some(hit) = self.exact(&question, key, policy, now).await
+            && let Some(mut hit) = self.exact(&question, key, policy, now).await
+            && limit.is_none_or(|limit| hit.age <= limit)
         {
+            hit.moves = early;
             self.remember(&hit, caller, &question.prompt.text);
             return Lookup::Hit(Box::new(hit));
         }
-        let sensitive = guard::time_sensitive(&question.prompt.text).is_some();
+        let moves = if limits { early } else { Moves::of(&question.prompt.text, policy) };
+        let sensitive = moves.is_some();
         let mut semantic = self.semantic(&question, policy, sensitive, now).await;
         if let Some(passed) = semantic.hit.take() {
             // Kept while this request was being embedded: the same request is an exact hit, whoever found it.
@@ -128,14 +153,14 @@ impl Cache {
             let passed =
                 if same { Passed { similarity: Similarity::ONE, probability: None, ..passed } } else { passed };
             let tier = if same { Tier::Exact } else { Tier::Semantic };
-            let hit = hit_of(passed, tier, now, semantic.considered);
+            let hit = Hit { moves, ..hit_of(passed, tier, now, semantic.considered) };
             self.remember(&hit, caller, &question.prompt.text);
             return Lookup::Hit(Box::new(hit));
         }
         let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
         let keep = (!question.directives.no_store && !lifetime.is_zero())
             .then(|| Box::new(self.keep(&question, (key, known), semantic.embedding.take(), lifetime, policy)));
-        forward(semantic.reason, semantic.best, keep, semantic.considered)
+        forward(semantic, keep, moves)
     }
 
     fn keep(
@@ -185,8 +210,7 @@ impl Cache {
         }
         let plain = curated_scope(&question.scope);
         let stored = self.by_key(&plain.exact_key(&prompt.text, &question.scope.attributes)).await?;
-        let refused = || pair_key(&stored.entry.cache, stored.entry.tenant, &prompt.text, &stored.entry.text);
-        let same = stored.entry.text == prompt.text && !self.inner.store.is_wrong(refused);
+        let same = stored.entry.text == prompt.text && !self.is_refused(&stored.entry, &prompt.text);
         usable(stored, question.directives, now).filter(|_| same).map(|p| hit_of(p, Tier::Exact, now, Vec::new()))
     }
 
@@ -221,7 +245,8 @@ impl Cache {
         let Some(fingerprint) = self.inner.embedder.fingerprint() else {
             return Semantic::bypass(BypassReason::EmbedderDown);
         };
-        let found = self.by_meaning(question, policy, (&embedding, &fingerprint), now).await;
+        let limit = freshness::time_limit(policy, sensitive);
+        let found = self.by_meaning(question, policy, (&embedding, &fingerprint), (now, limit)).await;
         let hit = found.passed.into_iter().max_by_key(|passed| passed.similarity);
         let reason = Reason::Miss(found.reason);
         Semantic { hit, reason, best: found.best, embedding: Some(embedding), considered: found.considered }
@@ -233,7 +258,7 @@ impl Cache {
         question: &Question<'_>,
         policy: &CachePolicy,
         (embedding, fingerprint): (&Embedding, &Fingerprint),
-        now: Timestamp,
+        (now, time_limit): (Timestamp, Option<Duration>),
     ) -> Found {
         let prompt = question.prompt;
         let mut query = Query {
@@ -244,6 +269,7 @@ impl Cache {
             guards: &policy.guards,
             directives: question.directives,
             now,
+            time_limit,
             wanted: 1,
             explain: question.explain,
         };
@@ -330,16 +356,20 @@ fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered
         outcome: if passed.freshness == Freshness::Stale { Outcome::Stale } else { Outcome::Hit },
         age: now.since(entry.stored_at),
         ttl: left,
+        moves: None,
         considered,
         stored: passed.stored,
     }
 }
 
-fn forward(reason: Reason, best: Option<Similarity>, keep: Option<Box<Keep>>, considered: Vec<Considered>) -> Lookup {
-    let (outcome, label) = match reason {
+fn forward(semantic: Semantic, keep: Option<Box<Keep>>, moves: Option<Moves>) -> Lookup {
+    let (outcome, reason) = match semantic.reason {
         Reason::Miss(reason) => (Outcome::Miss, reason.as_str()),
         Reason::Bypass(reason) => (Outcome::Bypass, reason.as_str()),
     };
-    let lookup_id = LookupId::generate();
-    Lookup::Forward(Box::new(Forward { lookup_id, outcome, reason: label, best, keep, considered }))
+    if let Some(moves) = moves {
+        crate::metrics::time_sensitive(moves.guard.as_str());
+    }
+    let (lookup_id, best, considered) = (LookupId::generate(), semantic.best, semantic.considered);
+    Lookup::Forward(Box::new(Forward { lookup_id, outcome, reason, best, keep, moves, considered }))
 }

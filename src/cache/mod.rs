@@ -22,7 +22,7 @@ use std::sync::Arc;
 use crate::embed::{Embedder, State};
 use crate::policy::partition::tenant_of;
 use crate::settings::{CachePolicy, Sharing, VerifierChoice};
-use crate::store::Store;
+use crate::store::{Forget, Store};
 use crate::tasks::Tasks;
 use crate::types::{CacheId, Clock, TenantId};
 use crate::verify::Verifier;
@@ -31,7 +31,7 @@ pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription}
 pub use compare::{Comparison, Would};
 pub use feedback::{Effect, FeedbackError, Verdict};
 pub use fill::{Keep, KeepError};
-pub use lookup::{Forward, Hit, Lookup, Question};
+pub use lookup::{Forward, Hit, Lookup, Moves, Question};
 pub use plain::{PlainFound, PlainPrompt, PlainQuery};
 pub use policies::{Policies, PolicyError};
 pub use prepared::Prepared;
@@ -175,12 +175,13 @@ impl Cache {
         Ok((policy, created))
     }
 
-    /// Deletes a cache: its policy and its entries. The default cache gets its default policy back.
+    /// Deletes a cache: its policy, its entries and what was said of them. The default cache gets its default policy back.
     ///
     /// # Errors
     /// When the store cannot make it durable.
     pub async fn delete_cache(&self, cache: &CacheId) -> Result<(), PolicyError> {
         self.inner.policies.delete(&self.inner.store, cache).await?;
+        self.inner.store.forget_labels(Forget::Cache(cache.clone())).await?;
         self.inner.store.flush(cache, None).await?;
         Ok(())
     }

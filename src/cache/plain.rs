@@ -95,7 +95,7 @@ impl Cache {
         let stored = self.by_key(&scope.exact_key(&query.prompt, &query.attributes)).await?;
         let entry = &stored.entry;
         let fresh = freshness::judge(entry.stored_at, entry.expires_at, &Directives::default(), now);
-        let same = entry.text == query.prompt && fresh == Freshness::Fresh;
+        let same = entry.text == query.prompt && fresh == Freshness::Fresh && !self.is_refused(entry, &query.prompt);
         same.then_some(PlainFound { stored, similarity: Similarity::ONE, tier: Tier::Exact })
     }
 
@@ -107,7 +107,8 @@ impl Cache {
         now: Timestamp,
     ) -> Vec<PlainFound> {
         let embedder = &self.inner.embedder;
-        let moves = policy.guards.time == TimeGuard::Bypass && guard::time_sensitive(&query.prompt).is_some();
+        let sensitive = guard::time_sensitive(&query.prompt).is_some();
+        let moves = policy.guards.time == TimeGuard::Bypass && sensitive;
         if moves || guard::has_hidden(&query.prompt) || embedder.coverage(&query.prompt).is_err() {
             return Vec::new();
         }
@@ -122,6 +123,7 @@ impl Cache {
             guards: &policy.guards,
             directives: &Directives::default(),
             now,
+            time_limit: freshness::time_limit(policy, sensitive),
             wanted: query.wanted,
             explain: false,
         };
@@ -198,9 +200,8 @@ impl Cache {
     ) -> Result<bool, KeepError> {
         let visible = [plain_scope(policy, tenant, cache).tenant, Self::owner(policy, tenant)];
         let seen = |meta: &crate::store::Meta| meta.cache == *cache && visible.contains(&meta.tenant);
-        if !self.inner.store.meta(id).is_some_and(|meta| seen(&meta)) {
-            return Ok(false);
-        }
+        let Some(meta) = self.inner.store.meta(id).filter(seen) else { return Ok(false) };
+        self.forget_text(cache, meta.tenant, id).await?;
         Ok(self.inner.store.remove(vec![id]).await? > 0)
     }
 
@@ -217,6 +218,7 @@ impl Cache {
     ) -> Result<usize, KeepError> {
         let (mut deleted, now) = (0, self.inner.clock.now());
         for owner in Self::owners(cache, tenant, policy) {
+            self.forget_labels(cache, owner, Some(&attributes)).await?;
             let scope = StoreScope { cache: cache.clone(), tenant: Some(owner), kind: None };
             let filter = AttributeFilter::Contains(attributes.clone());
             deleted += self.inner.store.remove_matching(scope, filter, now).await?;
@@ -231,12 +233,13 @@ impl Cache {
     pub async fn flush(&self, cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Result<usize, KeepError> {
         let mut deleted = 0;
         for owner in Self::owners(cache, tenant, policy) {
+            self.forget_labels(cache, owner, None).await?;
             deleted += self.inner.store.flush(cache, Some(owner)).await?;
         }
         Ok(deleted)
     }
 
-    fn owners(cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Vec<TenantId> {
+    pub(super) fn owners(cache: &CacheId, tenant: TenantId, policy: &CachePolicy) -> Vec<TenantId> {
         let mut owners = vec![plain_scope(policy, tenant, cache).tenant, Self::owner(policy, tenant)];
         owners.dedup();
         owners

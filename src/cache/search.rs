@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cache::bar::Bar;
-use crate::cache::feedback::pair_key;
 use crate::cache::{Cache, Prepared};
 use crate::embedding::Embedding;
 use crate::policy::directives::Directives;
@@ -51,6 +51,8 @@ pub(super) struct Query<'a> {
     pub guards: &'a Guards,
     pub directives: &'a Directives,
     pub now: Timestamp,
+    /// How old an answer may be, since the right one moves with time.
+    pub time_limit: Option<Duration>,
     /// How many passing candidates are wanted.
     pub wanted: usize,
     /// Judge every guard, for `explain`.
@@ -164,7 +166,7 @@ impl Cache {
             }
             k = (k * 2).min(MAX_K);
         }
-        found.passed.sort_by(|a, b| b.similarity.cmp(&a.similarity));
+        found.passed.sort_by_key(|passed| std::cmp::Reverse(passed.similarity));
         found
     }
 
@@ -208,20 +210,21 @@ impl Cache {
 
     fn first(&self, query: &Query<'_>, one: &mut Scored) -> First {
         if one.similarity.get() < query.bar.floor {
-            return First::Fails(MissReason::BelowThreshold);
+            return First::Fails(query.bar.under(one.similarity.get()));
         }
         if one.freshness == Freshness::Expired {
             let entry = &one.stored.entry;
             let why = freshness::refusal(entry.stored_at, entry.expires_at, query.directives, query.now);
             return First::Fails(why);
         }
+        if query.time_limit.is_some_and(|limit| query.now.since(one.stored.entry.stored_at) > limit) {
+            return First::Fails(MissReason::GuardTime);
+        }
+        if self.is_refused(&one.stored.entry, query.asked.text) {
+            return First::Fails(MissReason::Wrong);
+        }
         if one.stored.entry.text == query.asked.text {
             return First::Passes;
-        }
-        let entry = &one.stored.entry;
-        let pair = || pair_key(&entry.cache, entry.tenant, query.asked.text, &entry.text);
-        if self.inner.store.is_wrong(pair) {
-            return First::Fails(MissReason::Wrong);
         }
         let prepared = Prepared::of(&one.stored);
         if let Some(veto) = guard::judge(&query.asked.features, &prepared.features, query.guards) {
@@ -244,8 +247,7 @@ impl Cache {
             self.inner.verifier.glance(&a, &b, one.similarity.get())
         });
         let Some(glance) = glance else {
-            let near = one.similarity.get() >= query.bar.unverified;
-            return if near { First::Passes } else { First::Fails(MissReason::VerifierDown) };
+            return query.bar.unlooked(one.similarity.get()).map_or_else(First::Fails, |()| First::Passes);
         };
         one.probability = Some(glance.probability);
         match lines.settle(glance.change, glance.probability) {
@@ -271,13 +273,7 @@ impl Cache {
                     crate::metrics::verifier_read();
                     if lines.pass(glance.change, probability) { Ok(()) } else { Err(MissReason::Verifier) }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the verifier could not read a candidate");
-                    crate::metrics::verifier_failed();
-                    let likely = lines.pass(glance.change, glance.probability);
-                    let near = one.similarity.get() >= query.bar.unverified && likely;
-                    if near { Ok(()) } else { Err(MissReason::VerifierDown) }
-                }
+                Err(_) => query.bar.unread(one.similarity.get(), glance.change, glance.probability),
             };
             found.settle(query, one, verdict);
         }

@@ -7,23 +7,29 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::measuring::{self, Bench, EngineArgs};
-use crate::cli::{fail, say};
+use crate::cli::{fail, labels, say};
+use crate::error::Invalid;
 use crate::eval::pairs::{self, Judged};
 use crate::eval::policy::{Policy, Service};
 use crate::eval::report::interval;
 use crate::eval::rows::PairRow;
 use crate::eval::table;
 use crate::policy::calibrate::{Aim, Bounded, Calibration, Labelled, Shortage, calibrate};
+use crate::types::CacheId;
 
 /// What `calibrate` can be told.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  refrain calibrate --pairs mine.jsonl --target 0.01 --confidence 0.95\n\nRows are \
+#[command(after_help = "Example:\n  refrain calibrate --pairs mine.jsonl --target 0.01 --confidence 0.95\n  \
+                        refrain calibrate --config refrain.toml --cache faq --feedback faq --pairs more.jsonl\n\nRows are \
                         {\"a\", \"b\", \"label\": 0 or 1}, one a line; those of all files are taken together. They should \
                         be like the traffic that the threshold is for. Exit code 1: there are not enough labels.")]
 pub struct CalibrateArgs {
     /// Labelled pairs: {"a", "b", "label": 0 or 1}; a is stored, b is asked
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "feedback")]
     pairs: Vec<PathBuf>,
+    /// Also what callers said of answers from this cache (POST /v1/caches/NAME/feedback)
+    #[arg(long, value_name = "CACHE")]
+    feedback: Option<String>,
     /// The highest false-hit rate among pairs that need different answers
     #[arg(long, value_name = "RATE", default_value_t = 0.01)]
     target: f64,
@@ -39,17 +45,14 @@ pub struct CalibrateArgs {
 
 /// Runs the command.
 pub fn run(args: &CalibrateArgs, env: &BTreeMap<String, String>) -> ExitCode {
-    let read = Aim::new(args.target, args.confidence)
-        .map_err(|invalid| {
-            let field = format!("--{}", invalid.field);
-            invalid.at(field).to_string()
-        })
-        .and_then(|aim| Ok((aim, measuring::sets::<PairRow>(&args.pairs, None)?)));
-    let (aim, sets) = match read {
+    let (aim, mut rows, feedback) = match read(args) {
         Ok(read) => read,
         Err(message) => return fail(&message, 2),
     };
-    let rows: Vec<PairRow> = sets.into_iter().flat_map(|set| set.rows).collect();
+    match said(args, feedback.as_ref(), env) {
+        Ok(said) => rows.extend(said),
+        Err(message) => return fail(&message, 1),
+    }
     measuring::run(&args.engine, env, async |bench: &Bench| {
         let bar = measuring::bar("pairs", rows.len())?;
         let judged = pairs::compare(&bench.cache, &bench.policy, &rows, &|| bar.inc(1)).await;
@@ -60,6 +63,25 @@ pub fn run(args: &CalibrateArgs, env: &BTreeMap<String, String>) -> ExitCode {
         let done = matches!(found.last(), Some((_, Calibration::Found(_))));
         Ok(if done { ExitCode::SUCCESS } else { ExitCode::from(1) })
     })
+}
+
+/// The aim, the files' pairs, and the cache whose feedback is wanted.
+fn read(args: &CalibrateArgs) -> Result<(Aim, Vec<PairRow>, Option<CacheId>), String> {
+    let aim = Aim::new(args.target, args.confidence).map_err(|invalid| {
+        let field = format!("--{}", invalid.field);
+        invalid.at(field).to_string()
+    })?;
+    let sets = measuring::sets::<PairRow>(&args.pairs, None)?;
+    let feedback = args.feedback.as_ref().map(|name| name.parse()).transpose();
+    let feedback = feedback.map_err(|invalid: Invalid| invalid.at("--feedback").to_string())?;
+    Ok((aim, sets.into_iter().flat_map(|set| set.rows).collect(), feedback))
+}
+
+/// What feedback said, when it is asked for.
+fn said(args: &CalibrateArgs, cache: Option<&CacheId>, env: &BTreeMap<String, String>) -> Result<Vec<PairRow>, String> {
+    let Some(cache) = cache else { return Ok(Vec::new()) };
+    let (config, secrets) = measuring::configuration(&args.engine, env)?;
+    labels::read(cache, &config, &secrets)
 }
 
 fn calibrated(bench: &Bench, judged: &[Judged], aim: Aim) -> Result<Vec<(Policy, Calibration)>, String> {

@@ -117,10 +117,19 @@ pub fn run(
     done.unwrap_or_else(|message| fail(&message, 1))
 }
 
-fn settings(args: &EngineArgs, env: &BTreeMap<String, String>) -> Result<(Config, Secrets, CacheId), String> {
+/// The configuration and its secrets, as they are given.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn configuration(args: &EngineArgs, env: &BTreeMap<String, String>) -> Result<(Config, Secrets), String> {
     let overrides = Overrides { file: args.config.clone(), ..Overrides::default() };
-    let mut config = config::load(&overrides, env).map_err(|error| error.to_string())?;
+    let config = config::load(&overrides, env).map_err(|error| error.to_string())?;
     let secrets = config::load_secrets(&config, env).map_err(|error| error.to_string())?;
+    Ok((config, secrets))
+}
+
+fn settings(args: &EngineArgs, env: &BTreeMap<String, String>) -> Result<(Config, Secrets, CacheId), String> {
+    let (mut config, secrets) = configuration(args, env)?;
     let id: CacheId = args.cache.parse().map_err(|invalid: crate::error::Invalid| invalid.at("--cache").to_string())?;
     if id.as_str() != CacheId::DEFAULT && !config.caches.contains_key(&id) {
         let known: Vec<&str> = config.caches.keys().map(CacheId::as_str).collect();
@@ -145,6 +154,8 @@ impl Bench {
         let (cache, _) = app::engine(&config, (embedder, verifier)).await.map_err(|error| error.to_string())?;
         let policy = cache.policies().get(&id).unwrap_or_default();
         if policy.mode == Mode::Off || !policy.uses(Strategy::Semantic) {
+            // The process must not end with a model's threads at work.
+            app::close(cache).await.map_err(|error| error.to_string())?;
             return Err(format!("the policy of {id} answers nothing by meaning: there is nothing to measure"));
         }
         let tasks = Tasks::default();

@@ -6,6 +6,7 @@ mod calibrate;
 mod check_config;
 mod demo;
 mod eval;
+mod labels;
 mod measuring;
 mod models;
 mod provider;

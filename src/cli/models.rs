@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{fail, say};
-use crate::embed::provision::{self, Presence};
+use crate::embed::provision::{self, Presence, Role};
 use crate::embed::{self, FileProblem, probe};
 
 /// What `models` can be told.
@@ -86,12 +86,13 @@ pub fn fetch_runtime(models_dir: Option<&Path>) -> Result<PathBuf, String> {
 }
 
 fn list(models_dir: &Path) -> ExitCode {
-    say(&format!("{:<28} {:>9} {:<12} {:<8} {}", "model", "dimension", "languages", "files", "folder"));
+    say(&format!("{:<28} {:<9} {:>9} {:<12} {:<8} {}", "model", "role", "dimension", "languages", "files", "folder"));
     for model in provision::models(models_dir) {
-        let dimension = model.dimension.map_or_else(|| "?".into(), |dimension| dimension.to_string());
-        let languages = model.languages.join(",");
+        let unknown = if model.role == Role::Verifier { "-" } else { "?" };
+        let dimension = model.dimension.map_or_else(|| unknown.into(), |dimension| dimension.to_string());
+        let (role, languages) = (model.role.as_str(), model.languages.join(","));
         let (status, path) = (model.status.as_str(), model.path.display());
-        say(&format!("{:<28} {dimension:>9} {languages:<12} {status:<8} {path}", model.name));
+        say(&format!("{:<28} {role:<9} {dimension:>9} {languages:<12} {status:<8} {path}", model.name));
     }
     let runtime = provision::runtime(models_dir);
     let path = runtime.path.map_or_else(|| "-".into(), |path| path.display().to_string());

@@ -28,10 +28,10 @@ impl<T: Send + Sync + 'static> Loading<T> {
         let (done, finished) = oneshot::channel::<()>();
         let slot = Arc::clone(&outcome);
         let loader = thread::Builder::new().name(format!("refrain-{name}-load")).spawn(move || {
-            let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err("loading it panicked".into()));
-            report(&made);
+            let result = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err("loading it panicked".into()));
+            report(&result);
             // Set already only by a shutdown, and then what was made ends with the value.
-            let _ = slot.set(made);
+            let _ = slot.set(result);
             let _ = done.send(());
         });
         let loader = loader

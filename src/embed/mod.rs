@@ -38,6 +38,8 @@ use coverage::MAX_BYTES;
 pub(crate) use loading::Loading;
 use local::{Local, Plan};
 pub(crate) use local::{library, try_library};
+#[cfg(test)]
+pub(crate) use manifest::sha256_hex;
 pub use manifest::{FileProblem, Pinned, TOKENIZER, UNMEASURED_SIMILARITY};
 pub use probe::Prober;
 use remote::Remote;

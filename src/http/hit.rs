@@ -7,7 +7,7 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use uuid::Uuid;
 
-use crate::cache::Hit;
+use crate::cache::{Hit, Moves};
 use crate::dialect::replay::{self, Replay, Template};
 use crate::entry::EntryKind;
 use crate::error::Error;
@@ -83,6 +83,7 @@ pub fn respond(hit: &Hit, prompt: &Prompt, now: Timestamp) -> Result<Response, E
     insert(&mut headers, ENTRY_ID, hit.stored.entry.id.to_string());
     insert(&mut headers, LOOKUP_ID, hit.lookup_id.to_string());
     headers.insert(header::AGE, HeaderValue::from(hit.age.as_secs()));
+    moves(&mut headers, hit.moves);
     let mut response = Response::new(body);
     *response.headers_mut() = headers;
     Ok(response)
@@ -109,6 +110,16 @@ pub const ENTRY_ID: HeaderName = HeaderName::from_static("x-refrain-entry-id");
 pub const LOOKUP_ID: HeaderName = HeaderName::from_static("x-refrain-lookup-id");
 /// `no`: a proxy on the way must not hold events back.
 pub const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// What the policy makes of a prompt whose right answer moves with time.
+const TIME: HeaderName = HeaderName::from_static("x-refrain-time-sensitive");
+
+/// Says that the right answer moves with time, and what the policy makes of that.
+pub fn moves(headers: &mut HeaderMap, moves: Option<Moves>) {
+    if let Some(moves) = moves {
+        insert(headers, TIME, moves.guard.to_string());
+    }
+}
 
 /// Sets a header whose value is made here and so is plain text.
 pub fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::cache::{Considered, Forward, Hit, Keep, KeepError, Lookup, Question};
+use crate::cache::{Considered, Forward, Hit, Keep, KeepError, Lookup, Moves, Question};
 use crate::dialect::assemble::{self, NotKept};
 use crate::dialect::openai_chat;
 use crate::error::{Error, Invalid};
@@ -28,7 +28,7 @@ use crate::metrics;
 use crate::policy::directives::Directives;
 use crate::policy::partition::Scope;
 use crate::prompt::Prompt;
-use crate::settings::{CachePolicy, MAX_SECONDS};
+use crate::settings::{CachePolicy, MAX_SECONDS, TimeGuard};
 use crate::store::StoreError;
 use crate::types::{Attributes, CacheId, Dialect, EntryId, LookupId, Outcome, Similarity, Tier};
 
@@ -131,7 +131,22 @@ struct Decision<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    time_sensitive: Option<TimeSensitive>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<Vec<Value>>,
+}
+
+/// The word that makes the right answer move with time, and what the policy makes of it.
+#[derive(Serialize)]
+struct TimeSensitive {
+    word: &'static str,
+    policy: TimeGuard,
+}
+
+impl From<Moves> for TimeSensitive {
+    fn from(moves: Moves) -> Self {
+        Self { word: moves.word, policy: moves.guard }
+    }
 }
 
 #[derive(Serialize)]
@@ -169,6 +184,7 @@ async fn hit_told(app: &App, hit: Box<Hit>, explain: bool, fate: Fate) -> Result
             similarity: Some(hit.similarity),
             lookup_id: hit.lookup_id,
             reason: None,
+            time_sensitive: hit.moves.map(Into::into),
             candidates: explain.then(|| hit.considered.iter().map(candidate).collect()),
         };
         decision.print()
@@ -184,6 +200,7 @@ fn forward_told(forward: &Forward, explain: bool, fate: Fate) -> Result<Response
         similarity: forward.best,
         lookup_id: forward.lookup_id,
         reason: Some(forward.reason),
+        time_sensitive: forward.moves.map(Into::into),
         candidates: explain.then(|| forward.considered.iter().map(candidate).collect()),
     };
     Ok(told(decision.print()?, fate))

@@ -38,7 +38,7 @@ pub fn service(app: App) -> Recorded {
         .route("/v1/caches/{cache}/conversations/search", post(langcache::search_conversation))
         .route("/v1/caches/{cache}/lookup", post(lookup::lookup))
         .route("/v1/caches/{cache}/store", post(lookup::store))
-        .route("/v1/caches/{cache}/feedback", post(feedback::give));
+        .route("/v1/caches/{cache}/feedback", post(feedback::give).get(feedback::list));
     let operator_api = Router::new()
         .route("/v1/caches", get(operator::list))
         .route(

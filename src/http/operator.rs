@@ -127,7 +127,11 @@ fn stats_of(app: &App, id: &CacheId) -> Value {
     })
 }
 
-fn known(app: &App, cache: &str) -> Result<(CacheId, Arc<CachePolicy>), Problem> {
+/// The cache of this name and its policy.
+///
+/// # Errors
+/// When there is none, or none can have this name.
+pub(super) fn known(app: &App, cache: &str) -> Result<(CacheId, Arc<CachePolicy>), Problem> {
     let id: CacheId = cache.parse()?;
     let policy = app.cache.policies().get(&id).ok_or_else(|| unknown(cache))?;
     Ok((id, policy))

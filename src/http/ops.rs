@@ -25,15 +25,15 @@ pub async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<String> = app.notices.clone();
     let semantic = embedder.is_none();
     reasons.extend(embedder);
-    let verifier = match app.cache.verifier_state() {
+    let second_opinion = match app.cache.verifier_state() {
         embed::State::Ready => None,
         // Without an embedder there is nothing to verify.
         _ if !semantic => None,
         embed::State::Loading => Some("the verifier is loading; a stricter cosine until then".to_owned()),
         embed::State::Degraded(reason) => Some(format!("no verifier, a stricter cosine: {reason}")),
     };
-    let verified = semantic && verifier.is_none();
-    reasons.extend(verifier.filter(|_| app.cache.wants_verifier()));
+    let verified = semantic && second_opinion.is_none();
+    reasons.extend(second_opinion.filter(|_| app.cache.wants_verifier()));
     let closing = app.tasks.closing().is_cancelled();
     let status = match (closing, reasons.is_empty()) {
         (true, _) => "shutting-down",

@@ -278,7 +278,8 @@ impl Call {
             return Err(Error::Internal("a lone join always leads".into()));
         };
         let lookup_id = LookupId::generate();
-        let forward = Forward { lookup_id, outcome, reason, best: None, keep: None, considered: Vec::new() };
+        let forward =
+            Forward { lookup_id, outcome, reason, best: None, keep: None, moves: None, considered: Vec::new() };
         let bill = self.bill("", lookup_id, self.body.len());
         let head = self.set_out(lead, None, bill).await?;
         let status = CacheStatus {
@@ -352,6 +353,7 @@ impl Call {
         insert(headers, hit::CACHE_STATUS, status);
         label(headers, hit::OUTCOME, forward.outcome.as_str());
         insert(headers, hit::LOOKUP_ID, forward.lookup_id.to_string());
+        hit::moves(headers, forward.moves);
         if let Some(best) = forward.best {
             insert(headers, hit::SIMILARITY, best.to_string());
         }

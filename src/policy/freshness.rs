@@ -55,9 +55,15 @@ pub fn refusal(stored_at: Timestamp, expires_at: Timestamp, directives: &Directi
 /// prompt whose answer moves with time. Zero keeps nothing.
 pub fn lifetime(policy: &CachePolicy, wish: Option<Duration>, time_sensitive: bool) -> Duration {
     let ttl = wish.unwrap_or(Duration::from_secs(policy.ttl)).min(Duration::from_secs(policy.max_ttl));
+    time_limit(policy, time_sensitive).map_or(ttl, |limit| ttl.min(limit))
+}
+
+/// How old an answer may be when the prompt's right answer moves with time: also one that was stored for a prompt that
+/// does not say so, or under another policy.
+pub fn time_limit(policy: &CachePolicy, time_sensitive: bool) -> Option<Duration> {
     match policy.guards.time {
-        TimeGuard::Ttl(limit) if time_sensitive => ttl.min(Duration::from_secs(limit)),
-        _ => ttl,
+        TimeGuard::Ttl(limit) if time_sensitive => Some(Duration::from_secs(limit)),
+        _ => None,
     }
 }
 

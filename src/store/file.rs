@@ -13,12 +13,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
+use redb::{Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
 use uuid::Uuid;
 
 use super::StoreError;
 use super::codec::{self, MetaRecord};
-use super::labels::{self, Label, PairKey};
+use super::labels::{self, Label, LabelScope, PairKey};
 use crate::entry::Entry;
 use crate::tokens::TokenVectors;
 use crate::types::{EntryId, Fingerprint, Timestamp};
@@ -33,7 +33,7 @@ pub(super) const VECTORS: TableDefinition<u128, &[u8]> = TableDefinition::new("v
 /// something is written to them.
 pub(super) const TOKENS: TableDefinition<u128, &[u8]> = TableDefinition::new("tokens");
 /// What people said of pairs of prompts, by the pair's key.
-pub(super) const LABELS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("labels");
+pub(super) const LABELS: TableDefinition<&[u8; 48], &[u8]> = TableDefinition::new("labels");
 /// Policies and the like, by name.
 pub(super) const SETTINGS: TableDefinition<&str, &[u8]> = TableDefinition::new("settings");
 /// Numbers about the file itself.
@@ -85,8 +85,8 @@ pub(super) enum Vector {
 #[derive(Default)]
 pub(super) struct Extras {
     pub(super) settings: BTreeMap<String, Vec<u8>>,
-    /// Pairs whose answer was wrong.
-    pub(super) wrong: Vec<PairKey>,
+    /// Pairs of which something was said, and whether it was "wrong".
+    pub(super) said: Vec<(PairKey, bool)>,
     pub(super) clock: Timestamp,
 }
 
@@ -205,14 +205,14 @@ impl File {
         }
     }
 
-    /// Every label, in no order.
+    /// Every label of a scope, or of all, in no order.
     ///
     /// # Errors
     /// [`StoreError::Failed`] when the file cannot be read at present.
-    pub(super) fn labels(&self) -> Result<Vec<Label>, StoreError> {
+    pub(super) fn labels(&self, scope: Option<LabelScope>) -> Result<Vec<Label>, StoreError> {
         let database = self.database()?;
         let read = || -> Result<Vec<Label>, StoreError> {
-            Ok(labels(&database.begin_read()?)?.into_iter().map(|(_, label)| label).collect())
+            Ok(labels(&database.begin_read()?, scope)?.into_iter().map(|(_, label)| label).collect())
         };
         catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(StoreError::Failed(words(panic.as_ref()))))
     }
@@ -347,24 +347,38 @@ pub(super) fn walk(
         let (key, value) = row?;
         extras.settings.insert(key.value().to_owned(), value.value().to_vec());
     }
-    extras.wrong = labels(&reading)?.into_iter().filter(|(_, label)| label.wrong).map(|(key, _)| key).collect();
+    extras.said = labels(&reading, None)?.into_iter().map(|(key, label)| (key, label.wrong)).collect();
     extras.clock = Timestamp(reading.open_table(FILE)?.get(CLOCK)?.map_or(0, |guard| guard.value()));
     Ok(extras)
 }
 
-/// Every label that can be read. A file of an earlier version has no table of them until one is kept.
-fn labels(reading: &redb::ReadTransaction) -> Result<Vec<(PairKey, Label)>, StoreError> {
-    let table = match reading.open_table(LABELS) {
-        Ok(table) => table,
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
-    let mut labels = Vec::new();
-    for row in table.iter()? {
-        let (key, record) = row?;
-        labels.extend(labels::decode(record.value()).map(|label| (PairKey(*key.value()), label)));
+/// A file of an earlier version has no table of labels until one is kept.
+fn labels(reading: &redb::ReadTransaction, scope: Option<LabelScope>) -> Result<Vec<(PairKey, Label)>, StoreError> {
+    match reading.open_table(LABELS) {
+        Ok(table) => labels::read(&table, scope),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
     }
-    Ok(labels)
+}
+
+/// Every label in the file of `dir`, which no running service has open. Nothing is made, repaired or moved.
+///
+/// # Errors
+/// [`StoreError::Locked`], or [`StoreError::Unusable`] when there is no file that can be read.
+pub(super) fn labels_of(dir: &Path) -> Result<Vec<Label>, StoreError> {
+    let path = dir.join(NAME);
+    let unusable = |problem: String| StoreError::Unusable { path: path.clone(), problem };
+    let read = || -> Result<Vec<Label>, StoreError> {
+        let database = ReadOnlyDatabase::open(&path).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
+                StoreError::Locked { path: path.clone() }
+            }
+            DatabaseError::RepairAborted => unusable("it was not closed cleanly; the next start repairs it".into()),
+            other => unusable(other.to_string()),
+        })?;
+        Ok(labels(&database.begin_read()?, None)?.into_iter().map(|(_, label)| label).collect())
+    };
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(unusable(words(panic.as_ref()))))
 }
 
 /// Takes records out of the file, and proves that it can be written.

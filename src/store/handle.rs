@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::file::File;
+use super::labels::{Label, LabelScope};
 use super::memory::{Memory, Record};
 use super::writer::{Done, Job, Op, Writer};
 use super::{AttributeFilter, Maintained, Scope, StoreError, Stored};
@@ -82,8 +83,8 @@ impl Inner {
         }
     }
 
-    pub(super) fn labels(&self) -> Result<Vec<super::Label>, StoreError> {
-        self.file.labels()
+    pub(super) fn labels(&self, scope: Option<LabelScope>) -> Result<Vec<Label>, StoreError> {
+        self.file.labels(scope)
     }
 
     /// Asks the writer to drop an entry that cannot be served. Not waited for: the next reader asks again.

@@ -1,33 +1,200 @@
 //! What people said of pairs of prompts: kept for good, since a wrong answer must never be served again, and since
 //! labels are what thresholds are calibrated with.
 //!
-//! All keys of wrong pairs are in memory; the texts are read when labels are asked for. A record is JSON with a version.
+//! All keys are in memory; the texts are read when labels are asked for. A record is JSON with a version. When entries
+//! are deleted on request, the texts of their labels go too; that a pair was wrong stays known by its key, which is a
+//! keyed hash. The table is bounded: see [`MOST`].
 
+use redb::{ReadableTable, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::types::{CacheId, Timestamp};
+use super::StoreError;
+use crate::types::{Attributes, CacheId, Timestamp};
 
-/// Names a pair of prompts of one owner in one cache.
+/// Labels of one owner in one cache at most. The oldest go first, those that said "right" before all others.
+pub(super) const MOST: usize = 50_000;
+
+/// The labels of one owner in one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PairKey(pub [u8; 32]);
+pub struct LabelScope(pub [u8; 16]);
+
+/// Names a pair of prompts of one owner in one cache: keys of one scope are neighbours in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PairKey([u8; 48]);
+
+impl PairKey {
+    /// The pair with this hash in `scope`.
+    pub fn new(scope: LabelScope, hash: [u8; 32]) -> Self {
+        let mut key = [0; 48];
+        key[..16].copy_from_slice(&scope.0);
+        key[16..].copy_from_slice(&hash);
+        Self(key)
+    }
+}
 
 /// One verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Label {
     /// The cache that served.
     pub cache: CacheId,
+    /// Was the answer wrong?
+    pub wrong: bool,
+    /// When it was said.
+    pub at: Timestamp,
+    /// The two prompts; `None` where there were no two, or when their texts had to go.
+    pub pair: Option<LabelledPair>,
+}
+
+/// The prompts behind a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelledPair {
     /// The prompt that was answered.
     pub asked: String,
     /// The prompt whose answer it was.
     pub stored: String,
-    /// Was the answer wrong?
-    pub wrong: bool,
+    /// What the entry was labelled with.
+    pub attributes: Attributes,
     /// The cosine of the two, 0 to 1.
     pub similarity: f64,
     /// The verifier's probability then, 0 to 1; `None` when it had no say.
     pub probability: Option<f64>,
-    /// When it was said.
-    pub at: Timestamp,
+}
+
+impl Label {
+    /// A "right" without its texts says nothing any more.
+    fn is_empty(&self) -> bool {
+        !self.wrong && self.pair.is_none()
+    }
+}
+
+/// Labels whose texts are to go.
+#[derive(Clone, Debug)]
+pub enum Forget {
+    /// All of a scope.
+    Scope(LabelScope),
+    /// Those of a scope with this text on either side.
+    Text(LabelScope, String),
+    /// Those of a scope whose entry carried all of these attributes.
+    Attributes(LabelScope, Attributes),
+    /// Everything that was ever said in a cache, verdicts included.
+    Cache(CacheId),
+}
+
+impl Forget {
+    fn scope(&self) -> Option<LabelScope> {
+        match self {
+            Self::Scope(scope) | Self::Text(scope, _) | Self::Attributes(scope, _) => Some(*scope),
+            Self::Cache(_) => None,
+        }
+    }
+
+    fn means(&self, label: &Label) -> bool {
+        match (self, &label.pair) {
+            (Self::Cache(cache), _) => label.cache == *cache,
+            (_, None) => false,
+            (Self::Scope(_), Some(_)) => true,
+            (Self::Text(_, text), Some(pair)) => pair.asked == *text || pair.stored == *text,
+            (Self::Attributes(_, wanted), Some(pair)) => pair.attributes.contains_all(wanted),
+        }
+    }
+
+    /// What is left of a label that is meant.
+    fn leaves(&self, label: Label) -> Option<Label> {
+        match self {
+            Self::Cache(_) => None,
+            _ => Some(Label { pair: None, ..label }).filter(|left| !left.is_empty()),
+        }
+    }
+}
+
+/// A committed change: the last word on a pair, or that nothing is known of it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Relabel {
+    pub(super) pair: PairKey,
+    pub(super) wrong: Option<bool>,
+}
+
+/// The table within a transaction.
+pub(super) type Labels<'t> = Table<'t, &'static [u8; 48], &'static [u8]>;
+
+/// Keeps a verdict in place of an earlier one, and makes room for it among at most `most` of its scope.
+pub(super) fn say(
+    table: &mut Labels<'_>,
+    pair: PairKey,
+    label: &Label,
+    most: usize,
+) -> Result<Vec<Relabel>, StoreError> {
+    if label.is_empty() {
+        table.remove(&pair.0)?;
+        return Ok(vec![Relabel { pair, wrong: None }]);
+    }
+    let known = table.get(&pair.0)?.is_some();
+    let mut changes = if known { Vec::new() } else { make_room(table, scope_of(&pair), most)? };
+    table.insert(&pair.0, encode(label).as_slice())?;
+    changes.push(Relabel { pair, wrong: Some(label.wrong) });
+    Ok(changes)
+}
+
+/// Removes some of the oldest when there is no room for another one.
+fn make_room(table: &mut Labels<'_>, scope: LabelScope, most: usize) -> Result<Vec<Relabel>, StoreError> {
+    let (first, last) = bounds(scope);
+    let count = table.range::<&[u8; 48]>(&first.0..=&last.0)?.count();
+    if count < most {
+        return Ok(Vec::new());
+    }
+    let mut known: Vec<(bool, Timestamp, PairKey)> =
+        read(table, Some(scope))?.into_iter().map(|(key, label)| (label.wrong, label.at, key)).collect();
+    known.sort_unstable_by_key(|(wrong, at, _)| (*wrong, *at));
+    // Some more than one, so that not every label has to look through all of them.
+    let too_many = count - most + 1 + most / 100;
+    let victims: Vec<PairKey> = known.into_iter().take(too_many).map(|(.., key)| key).collect();
+    for key in &victims {
+        table.remove(&key.0)?;
+    }
+    Ok(victims.into_iter().map(|pair| Relabel { pair, wrong: None }).collect())
+}
+
+/// Takes the texts out of the labels that are meant, and removes those of which nothing is left.
+pub(super) fn forget(table: &mut Labels<'_>, what: &Forget) -> Result<Vec<Relabel>, StoreError> {
+    let mut changes = Vec::new();
+    for (pair, label) in read(table, what.scope())? {
+        if !what.means(&label) {
+            continue;
+        }
+        let left = what.leaves(label);
+        match &left {
+            Some(label) => table.insert(&pair.0, encode(label).as_slice())?,
+            None => table.remove(&pair.0)?,
+        };
+        changes.push(Relabel { pair, wrong: left.map(|label| label.wrong) });
+    }
+    Ok(changes)
+}
+
+/// Every label of a scope, or of all, that can be read; in order of their keys.
+pub(super) fn read(
+    table: &impl ReadableTable<&'static [u8; 48], &'static [u8]>,
+    scope: Option<LabelScope>,
+) -> Result<Vec<(PairKey, Label)>, StoreError> {
+    let (first, last) = scope.map_or((PairKey([0; 48]), PairKey([u8::MAX; 48])), bounds);
+    let rows = table.range::<&[u8; 48]>(&first.0..=&last.0)?;
+    let mut labels = Vec::new();
+    for row in rows {
+        let (key, record) = row?;
+        labels.extend(decode(record.value()).map(|label| (PairKey(*key.value()), label)));
+    }
+    Ok(labels)
+}
+
+fn scope_of(pair: &PairKey) -> LabelScope {
+    let mut scope = [0; 16];
+    scope.copy_from_slice(&pair.0[..16]);
+    LabelScope(scope)
+}
+
+/// The first and the last key that a scope can have.
+fn bounds(scope: LabelScope) -> (PairKey, PairKey) {
+    (PairKey::new(scope, [0; 32]), PairKey::new(scope, [u8::MAX; 32]))
 }
 
 /// The version that is written.
@@ -40,35 +207,15 @@ struct Record<L> {
 }
 
 /// The bytes of a label.
-pub(super) fn encode(label: &Label) -> Vec<u8> {
+fn encode(label: &Label) -> Vec<u8> {
     serde_json::to_vec(&Record { version: VERSION, label }).unwrap_or_default()
 }
 
 /// What [`encode`] wrote; `None` of other bytes.
-pub(super) fn decode(record: &[u8]) -> Option<Label> {
+fn decode(record: &[u8]) -> Option<Label> {
     let record: Record<Label> = serde_json::from_slice(record).ok()?;
     (record.version == VERSION).then_some(record.label)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_bytes_of_version_1_are_these_for_ever() {
-        let label = Label {
-            cache: "faq".parse().unwrap(),
-            asked: "How?".into(),
-            stored: "Why?".into(),
-            wrong: true,
-            similarity: 0.5,
-            probability: None,
-            at: Timestamp(7),
-        };
-        let bytes = br#"{"version":1,"label":{"cache":"faq","asked":"How?","stored":"Why?","wrong":true,"similarity":0.5,"probability":null,"at":7}}"#;
-        assert_eq!(String::from_utf8(encode(&label)).unwrap(), String::from_utf8(bytes.to_vec()).unwrap());
-        assert_eq!(decode(bytes), Some(label));
-        assert_eq!(decode(b"{}"), None);
-        assert_eq!(decode(br#"{"version":2,"label":{}}"#), None);
-    }
-}
+mod tests;

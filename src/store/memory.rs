@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::codec::MetaRecord;
+use super::labels::Relabel;
 use super::{CacheStats, PairKey, Stored};
 use crate::index::{Partitions, Point};
 use crate::types::{CacheId, EntryId, ExactKey, Timestamp};
@@ -65,7 +66,9 @@ struct State {
     records: HashMap<EntryId, Arc<Record>>,
     caches: HashMap<CacheId, CacheStats>,
     settings: BTreeMap<String, Vec<u8>>,
-    /// Pairs whose answer was wrong.
+    /// Pairs that somebody judged.
+    judged: HashSet<PairKey>,
+    /// Those of them whose answer was wrong.
     wrong: HashSet<PairKey>,
 }
 
@@ -141,13 +144,23 @@ impl Memory {
     }
 
     /// Notes the last word on a pair.
-    pub(super) fn say(&self, pair: PairKey, wrong: bool) {
+    pub(super) fn relabel(&self, Relabel { pair, wrong }: Relabel) {
         let mut state = self.write();
-        if wrong {
-            state.wrong.insert(pair);
+        if wrong == Some(true) {
+            state.wrong.insert(pair)
         } else {
-            state.wrong.remove(&pair);
-        }
+            state.wrong.remove(&pair)
+        };
+        if wrong.is_some() {
+            state.judged.insert(pair)
+        } else {
+            state.judged.remove(&pair)
+        };
+    }
+
+    /// Is there any label? Spares looking for those to forget where not.
+    pub(super) fn knows_labels(&self) -> bool {
+        !self.read().judged.is_empty()
     }
 
     pub(super) fn is_wrong(&self, pair: &PairKey) -> bool {

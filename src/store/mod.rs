@@ -16,7 +16,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -42,7 +42,7 @@ mod writer;
 pub use crate::index::{AttributeFilter, Candidate, Maintained, SearchKind};
 pub use crate::policy::eviction::Limits;
 pub use error::StoreError;
-pub use labels::{Label, PairKey};
+pub use labels::{Forget, Label, LabelScope, LabelledPair, PairKey};
 
 use handle::Inner;
 use writer::{BATCH, Done, Op};
@@ -426,13 +426,24 @@ impl Store {
         self.inner.memory.knows_wrong() && self.inner.memory.is_wrong(&pair())
     }
 
-    /// Everything that was ever said, in no order.
+    /// Takes texts out of labels, durably: those of entries that are deleted on request.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
+    pub async fn forget_labels(&self, what: Forget) -> Result<(), StoreError> {
+        if self.inner.memory.knows_labels() {
+            self.inner.ask(Op::Forget(what)).await?;
+        }
+        Ok(())
+    }
+
+    /// What was said in a scope, or in all, in no order.
     ///
     /// # Errors
     /// [`StoreError::Failed`] when the file cannot be read.
-    pub async fn labels(&self) -> Result<Vec<Label>, StoreError> {
+    pub async fn labels(&self, scope: Option<LabelScope>) -> Result<Vec<Label>, StoreError> {
         let inner = Arc::clone(&self.inner);
-        tokio::task::spawn_blocking(move || inner.labels()).await.map_err(|_| StoreError::Closed)?
+        tokio::task::spawn_blocking(move || inner.labels(scope)).await.map_err(|_| StoreError::Closed)?
     }
 
     /// All settings. Memory only.
@@ -455,6 +466,14 @@ impl Store {
         tokio::task::spawn_blocking(move || inner.finish()).await.map_err(|_| StoreError::Closed)?;
         answer
     }
+}
+
+/// Reads the labels in the data folder `dir`, which no running service has open; blocks. Nothing there is changed.
+///
+/// # Errors
+/// [`StoreError::Locked`], or [`StoreError::Unusable`] when there is no file that can be read.
+pub fn labels_in(dir: &Path) -> Result<Vec<Label>, StoreError> {
+    file::labels_of(dir)
 }
 
 #[cfg(test)]

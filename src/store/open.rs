@@ -7,6 +7,7 @@ use redb::Database;
 
 use super::file::{self, File, Opener, Row, Vector};
 use super::handle::Inner;
+use super::labels::Relabel;
 use super::memory::{Change, Gone, Memory, Record};
 use super::{OpenReport, StoreError, StoreOptions};
 use crate::index::Partitions;
@@ -58,8 +59,8 @@ fn load(database: &Database, options: &StoreOptions) -> Result<Loaded, StoreErro
     for (key, value) in extras.settings {
         loaded.memory.set(key, Some(value));
     }
-    for pair in extras.wrong {
-        loaded.memory.say(pair, true);
+    for (pair, wrong) in extras.said {
+        loaded.memory.relabel(Relabel { pair, wrong: Some(wrong) });
     }
     loaded.memory.saw(extras.clock);
     // Also without anything to remove: a file that cannot be written any more should be known now.

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::codec::{self, MetaRecord};
 use super::file::{self, CLOCK, ENTRIES, FILE, File, LABELS, METAS, SETTINGS, TOKENS, VECTORS};
-use super::labels::{self, Label, PairKey};
+use super::labels::{self, Forget, Label, Labels, PairKey, Relabel};
 use super::ledger::Ledger;
 use super::memory::{Change, Gone, Memory, Record};
 use super::{Limits, Put, StoreError, Stored};
@@ -42,6 +42,8 @@ pub(super) enum Op {
     Set { key: String, value: Option<Vec<u8>> },
     /// Keep what somebody said of a pair.
     Say { pair: PairKey, label: Label },
+    /// Take texts out of labels.
+    Forget(Forget),
     /// Use this embedder's vectors from now on, those in the file first.
     Adopt { fingerprint: Fingerprint, dimension: usize },
     /// Finish what was queued before this, note the time, and end.
@@ -54,6 +56,8 @@ pub(super) enum Done {
     Put(Put),
     /// How many entries went.
     Removed(usize),
+    /// What has become of labels.
+    Relabelled(Vec<Relabel>),
     Other,
 }
 
@@ -78,7 +82,7 @@ struct Tables<'t> {
     vectors: Table<'t, u128, &'static [u8]>,
     tokens: Table<'t, u128, &'static [u8]>,
     settings: Table<'t, &'static str, &'static [u8]>,
-    labels: Table<'t, &'static [u8; 32], &'static [u8]>,
+    labels: Labels<'t>,
 }
 
 impl<'t> Tables<'t> {
@@ -154,7 +158,13 @@ impl Writer {
         for (job, mut answer) in jobs.into_iter().zip(answers) {
             match job.op {
                 Op::Set { key, value } => self.memory.set(key, value),
-                Op::Say { pair, label } => self.memory.say(pair, label.wrong),
+                Op::Say { .. } | Op::Forget(_) => {
+                    if let Ok(Done::Relabelled(changes)) = &answer {
+                        for change in changes {
+                            self.memory.relabel(*change);
+                        }
+                    }
+                }
                 Op::Adopt { fingerprint, dimension } => {
                     // redb panics on pages that were damaged under it.
                     let adopted = catch_unwind(AssertUnwindSafe(|| self.adopt(fingerprint, dimension)));
@@ -231,9 +241,9 @@ impl Writer {
                 return Ok(Ok(Done::Other));
             }
             Op::Say { pair, label } => {
-                tables.labels.insert(&pair.0, labels::encode(label).as_slice())?;
-                return Ok(Ok(Done::Other));
+                return Ok(Ok(Done::Relabelled(labels::say(&mut tables.labels, *pair, label, labels::MOST)?)));
             }
+            Op::Forget(what) => return Ok(Ok(Done::Relabelled(labels::forget(&mut tables.labels, what)?))),
             Op::Adopt { .. } | Op::Close => return Ok(Ok(Done::Other)),
         };
         Ok(Ok(Done::Removed(removed)))

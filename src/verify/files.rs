@@ -57,9 +57,17 @@ impl Manifest {
         self.files.iter().find(|file| file.name == name)
     }
 
-    /// Compares every file of `folder` with its promise and names all that differ.
+    /// Compares every file of `folder` with its promise and names all that differ; and a judge that is as promised, but
+    /// not for this version.
     pub fn problems(&self, folder: &Path) -> Vec<FileProblem> {
-        self.files.iter().filter_map(|file| file.read(&folder.join(&file.name)).err()).collect()
+        let read = |file: &Pinned| file.read(&folder.join(&file.name));
+        let mut problems: Vec<FileProblem> = self.files.iter().filter_map(|file| read(file).err()).collect();
+        if let Some(Ok(judge)) = self.file(JUDGE).map(read)
+            && let Err(found) = Judge::read(&judge)
+        {
+            problems.push(FileProblem { path: folder.join(JUDGE), expected: "a judge for this version".into(), found });
+        }
+        problems
     }
 }
 
@@ -99,3 +107,6 @@ impl Loaded {
         Ok(Self { onnx: read(READER)?, tokenizer, judge, weights: read(WEIGHTS)?, manifest })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -16,6 +16,7 @@ pub mod signals;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
@@ -23,11 +24,12 @@ use moka::sync::Cache;
 use crate::config;
 use crate::embed::pool::{Factory, Pool, Size};
 use crate::embed::{EmbedError, Loading, Prober, StartError, State, library, provision, try_library};
+use crate::metrics;
 use crate::types::Fingerprint;
 
 use files::Loaded;
 use judge::Judge;
-pub use judge::{Change, Lines, Settled};
+pub use judge::{Change, Lines, Mark, Settled};
 use reader::Pair;
 pub use signals::Side;
 
@@ -56,6 +58,8 @@ struct Inner {
     kind: Kind,
     recent: Cache<[u8; 32], f32>,
     deadline: Duration,
+    /// The last reading failed.
+    failing: AtomicBool,
 }
 
 enum Kind {
@@ -109,7 +113,8 @@ impl Verifier {
     }
 
     fn new(kind: Kind, config: &config::Verifier) -> Self {
-        Self(Arc::new(Inner { kind, recent: Cache::new(config.cache_entries), deadline: config.deadline.0 }))
+        let (recent, failing) = (Cache::new(config.cache_entries), AtomicBool::new(false));
+        Self(Arc::new(Inner { kind, recent, deadline: config.deadline.0, failing }))
     }
 
     fn ready(&self) -> Option<&Ready> {
@@ -168,9 +173,12 @@ impl Verifier {
         let Some(ready) = self.ready() else { return Err(EmbedError::Down("the verifier does not work".into())) };
         let pair = Pair::of(a, b);
         let key = pair.key();
-        let read = match self.0.recent.get(&key) {
-            Some(known) => known,
-            None => ready.pool.run(key, pair, Instant::now() + self.0.deadline).await?,
+        let read = if let Some(known) = self.0.recent.get(&key) {
+            known
+        } else {
+            let read = ready.pool.run(key, pair, Instant::now() + self.0.deadline).await;
+            self.note(read.as_ref().err());
+            read?
         };
         self.0.recent.insert(key, read);
         Ok(ready.judge.full(&glance.signals, read))
@@ -182,6 +190,21 @@ impl Verifier {
         self.ready().map(|ready| ready.judge.strictest(glance.change, glance.probability, full))
     }
 
+    /// Counts failures, and tells of the first one and of the end of them.
+    fn note(&self, failure: Option<&EmbedError>) {
+        if let Some(error) = failure {
+            metrics::verifier_failed(why(error));
+        }
+        let failing = failure.is_some();
+        match (self.0.failing.swap(failing, Ordering::Relaxed), failure) {
+            (false, Some(error)) => {
+                tracing::warn!(%error, "the verifier does not read: semantic hits need a stricter cosine until it does");
+            }
+            (true, None) => tracing::info!("the verifier reads again"),
+            _ => {}
+        }
+    }
+
     /// The reader's own log-odds, for training a judge.
     ///
     /// # Errors
@@ -189,7 +212,7 @@ impl Verifier {
     pub async fn log_odds(&self, a: &str, b: &str) -> Result<f32, EmbedError> {
         let Some(ready) = self.ready() else { return Err(EmbedError::Down("the verifier does not work".into())) };
         let pair = Pair::of(a, b);
-        ready.pool.run(pair.key(), pair, Instant::now() + Duration::from_secs(60)).await
+        ready.pool.run(pair.key(), pair, Instant::now() + Duration::from_mins(1)).await
     }
 
     /// Ends its threads. Blocks, for at most some ten seconds when a model hangs.
@@ -200,6 +223,15 @@ impl Verifier {
                 ready.pool.shutdown();
             }
         }
+    }
+}
+
+/// The label of a failure in metrics.
+fn why(error: &EmbedError) -> &'static str {
+    match error {
+        EmbedError::Deadline => "slow",
+        EmbedError::Busy => "busy",
+        EmbedError::Down(_) | EmbedError::Invalid(_) => "down",
     }
 }
 
@@ -280,3 +312,6 @@ fn report(made: &Result<Ready, String>) {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

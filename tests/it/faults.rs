@@ -127,6 +127,50 @@ async fn without_a_model_or_a_library_the_service_is_up_within_seconds_and_says_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_its_verifier_the_service_goes_by_a_stricter_cosine_and_says_so() {
+    let provider = Provider::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let policy = "[caches.default]\nverifier = \"builtin\"\nsimilarity_threshold = 0.6";
+    let refrain = Refrain::start(&provider, &format!("[verifier]\nmodel = {:?}\n{policy}", folder.path())).await;
+    let state = ready(&refrain).await;
+    assert_eq!(
+        (&state["status"], &state["semantic"], &state["verifier"]),
+        (&json!("degraded"), &json!(true), &json!(false))
+    );
+    assert!(state["reasons"].to_string().contains("a stricter cosine: "), "{state}");
+    assert!(state["reasons"].to_string().contains("no such file"), "{state}");
+    assert_eq!(refrain.log().matches("NO VERIFIER").count(), 1, "{}", refrain.log());
+    refrain.keep(&ask("How do I reset my password?")).await;
+    let ask_with = async |text: &str| refrain.chat_with(&[("cache-control", "no-store")], &ask(text)).await;
+    assert_eq!(ask_with("How can I reset my password?").await.header("x-refrain-tier"), "semantic");
+    let (near, far) = ("What should I do when I forgot my password?", "Which bird lays the largest egg?");
+    for (text, reason) in [(near, "verifier-down"), (far, "below-threshold")] {
+        let answer = ask_with(text).await;
+        let status = format!("{} {}", answer.header("cache-status"), answer.header("x-refrain-similarity"));
+        assert!(status.contains(&format!("detail={reason}")), "{text}: {status}");
+    }
+    let body = json!({"request": ask(near), "explain": true});
+    let told = refrain.post("/v1/caches/default/lookup", &body).await.json();
+    assert_eq!(
+        (&told["reason"], &told["candidates"][0]["verdict"]),
+        (&json!("verifier-down"), &json!("verifier-down"))
+    );
+    let metrics = refrain.send("GET", "/metrics", &[], None).await.text().to_owned();
+    assert!(metrics.contains("refrain_verifier_ready 0") && metrics.contains("reason=\"verifier-down\""), "{metrics}");
+    // A policy that asks for none is not degraded, and its number is its own.
+    refrain.send("PATCH", "/v1/caches/default", &[], Some(&json!({"verifier": "none"}))).await;
+    assert_eq!(ready(&refrain).await["status"], "ready");
+    assert!(!ask_with(near).await.header("cache-status").contains("verifier-down"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_verifier_stops_the_start() {
+    let (code, said) = Refrain::fails_to_start("[verifier]\nmodel = \"oracle\"").await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("verifier.model") && said.contains("oracle"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_model_name_stops_the_start_and_names_the_known_ones() {
     let (code, said) = Refrain::fails_to_start("[embedder]\nmodel = \"gpt-embed\"").await;
     assert_eq!(code, Some(1), "{said}");

@@ -11,6 +11,7 @@ mod content;
 mod crash;
 mod eval;
 mod faults;
+mod feedback;
 mod framing;
 mod freshness;
 mod growth;

@@ -1,6 +1,6 @@
 //! A semantic hit only for the same question: the differences that an embedding does not see.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Provider, Refrain, ask, with};
 
@@ -266,4 +266,69 @@ async fn questions_whose_answer_moves_with_time_are_not_served_by_meaning() {
     assert_eq!(first.outcome(), "bypass");
     assert!(first.header("cache-status").contains("detail=time"));
     assert_ne!(refrain.chat(&ask("How is the weather in Oslo today?")).await.outcome(), "hit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_policy_makes_of_such_questions_is_shown_on_every_door() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let set = async |time: Value| {
+        let patch = json!({"guards": {"time": time}});
+        assert_eq!(refrain.send("PATCH", "/v1/caches/default", &[], Some(&patch)).await.status, 200);
+    };
+    let cases = [
+        ("What is on the menu today?", "today"),
+        ("What is the latest release of the tool?", "latest"),
+        ("Which shops open this week?", "this week"),
+        ("What is the current price of tin?", "current"),
+        ("Who leads the race right now?", "right now"),
+        ("今天有什么菜？", "今天"),
+        ("最新的手机是什么？", "最新"),
+        ("现在谁是总统？", "现在"),
+    ];
+    for (policy, shown) in [(json!("bypass"), "bypass"), (json!(60), "ttl=60"), (json!("off"), "off")] {
+        set(policy.clone()).await;
+        for (text, word) in cases {
+            let request = ask(text);
+            let answer = refrain.chat_with(&[("cache-control", "no-store")], &request).await;
+            assert_eq!(answer.header("x-refrain-time-sensitive"), shown, "{text}");
+            let status = answer.header("cache-status");
+            assert_eq!(status.contains("detail=time"), shown == "bypass", "{text}: {status}");
+            let told = refrain.post("/v1/caches/default/lookup", &json!({"request": request, "explain": true})).await;
+            let told = told.json();
+            assert_eq!(told["timeSensitive"], json!({"word": word, "policy": policy}), "{told}");
+            assert_eq!(told["reason"] == "time", shown == "bypass", "{told}");
+        }
+    }
+    let metrics = refrain.send("GET", "/metrics", &[], None).await.text().to_owned();
+    for policy in ["bypass", "ttl", "off"] {
+        assert!(metrics.contains(&format!("refrain_time_sensitive_total{{policy=\"{policy}\"}} 16")), "{metrics}");
+    }
+    let other = refrain.chat(&ask("How do I reset my password?")).await;
+    assert_eq!(other.header("x-refrain-time-sensitive"), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_on_age_holds_for_what_was_stored_without_it() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "[caches.default]\nguards.time = \"off\"").await;
+    let (timeless, moving) = ("What is the price of tin per ton?", "What is the current price of tin per ton?");
+    let probe = async |text: &str| refrain.chat_with(&[("cache-control", "no-store")], &ask(text)).await;
+    let limit = async |patch: Value| {
+        let set = refrain.send("PATCH", "/v1/caches/default", &[], Some(&patch)).await;
+        assert_eq!(set.status, 200, "{}", set.text());
+    };
+    refrain.keep(&ask(timeless)).await;
+    assert_eq!(probe(moving).await.header("x-refrain-tier"), "semantic");
+    limit(json!({"guards": {"time": 1}})).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let old = probe(moving).await;
+    assert_eq!(old.outcome(), "miss");
+    assert!(old.header("cache-status").contains("detail=guard-time"), "{}", old.header("cache-status"));
+    assert_eq!(probe(timeless).await.outcome(), "hit", "its own prompt does not say that it moves");
+    limit(json!({"guards": {"time": "off"}})).await;
+    refrain.keep_with(&[("cache-control", "no-cache")], &ask(moving)).await;
+    limit(json!({"guards": {"time": 1}})).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(probe(moving).await.outcome(), "miss", "the exact tier goes by it too");
 }

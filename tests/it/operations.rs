@@ -1,6 +1,7 @@
 //! What operators expect: commands, configuration, keys, logs, metrics, a clean end.
 
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use crate::support::service::run;
 use crate::support::{Provider, Refrain, ask, raw};
@@ -46,6 +47,32 @@ async fn models_are_listed_and_verified() {
     let (code, said) = run(&["models", "verify", "--models-dir", empty.path().to_str().unwrap()]).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("no such file") && said.contains("models fetch"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verifiers_files_are_listed_and_verified_like_a_models() {
+    let models = tempfile::tempdir().unwrap();
+    let folder = models.path().join("opinion");
+    std::fs::create_dir(&folder).unwrap();
+    let mut manifest = String::from("name = \"opinion\"\nrevision = \"1\"\nembedder = \"00\"\n");
+    manifest.push_str("max_tokens = 64\nlanguages = [\"en\"]\n");
+    let tokenizer = ["tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json"];
+    for name in ["reader.onnx", "judge.json", "token_weights.bin"].into_iter().chain(tokenizer) {
+        std::fs::write(folder.join(name), name).unwrap();
+        let sum: String = Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect();
+        manifest.push_str(&format!("[[files]]\nname = {name:?}\nsize = {}\nsha256 = {sum:?}\n", name.len()));
+    }
+    std::fs::write(folder.join("verifier.toml"), manifest).unwrap();
+    std::fs::write(folder.join("reader.onnx"), "READER.ONNX").unwrap();
+    let place = ["--models-dir", models.path().to_str().unwrap()];
+    let (code, said) = run(&[&["models", "list"][..], &place].concat()).await;
+    let line = said.lines().find(|line| line.starts_with("opinion")).unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(["verifier", "en", "altered"].iter().all(|word| line.contains(word)), "{line}");
+    let (code, said) = run(&[&["models", "verify"][..], &place].concat()).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("reader.onnx: expected sha256"), "{said}");
+    assert!(said.contains("judge.json: expected a judge for this version"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

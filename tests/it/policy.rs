@@ -37,8 +37,9 @@ async fn a_bad_value_names_its_field_and_changes_nothing() {
         ("maxTemperature", json!(3)),
         ("curated", json!("yes")),
         ("staleWhileRevalidate", json!(60)),
-        ("verifier", json!("builtin")),
-        ("targetErrorRate", json!(0.01)),
+        ("verifier", json!("oracle")),
+        ("targetErrorRate", json!(0)),
+        ("targetErrorRate", json!("low")),
         ("colour", json!("blue")),
     ] {
         for method in ["PATCH", "PUT"] {

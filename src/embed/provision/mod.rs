@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::manifest::{FileProblem, MANIFEST, Manifest};
 use crate::config;
-use crate::verify::files::MANIFEST as VERIFIER_MANIFEST;
+use crate::verify::files::{MANIFEST as VERIFIER_MANIFEST, Manifest as VerifierManifest};
 
 mod fetch;
 mod pins;
@@ -67,14 +67,36 @@ impl Presence {
     }
 }
 
+/// What a model does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It turns texts into vectors: `embedder.model`.
+    Embedder,
+    /// It judges candidates: `verifier.model`.
+    Verifier,
+}
+
+impl Role {
+    /// The word in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Embedder => "embedder",
+            Self::Verifier => "verifier",
+        }
+    }
+}
+
 /// A line of `refrain models list`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelStatus {
     /// The name that a config may use.
     pub name: String,
+    /// What it does.
+    pub role: Role,
     /// Its folder.
     pub path: PathBuf,
-    /// Components of a vector.
+    /// Components of a vector; a verifier makes none.
     pub dimension: Option<usize>,
     /// Languages that it covers.
     pub languages: Vec<String>,
@@ -99,17 +121,18 @@ pub struct RuntimeStatus {
     pub problems: Vec<FileProblem>,
 }
 
-/// The models that can be named: the built-in ones and every folder of `models_dir` with a manifest. Reads every file.
+/// The models that can be named: the built-in ones, and every folder of `models_dir` with a manifest; the embedders
+/// first. Reads every file.
 pub fn models(models_dir: &Path) -> Vec<ModelStatus> {
-    names(models_dir).into_iter().map(|name| status(models_dir, name)).collect()
+    let embedders = names(models_dir).into_iter().map(|name| status(models_dir, name));
+    let verifiers = verifier_names(models_dir).into_iter().map(|name| verifier_status(models_dir, name));
+    embedders.chain(verifiers).collect()
 }
 
-/// The names of [`models`], without reading the files.
+/// The names of the embedding models among [`models`], without reading the files.
 pub fn names(models_dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = BUILT_IN.iter().map(|&name| name.into()).collect();
-    let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
-    let found = folders.filter(|folder| folder.path().join(MANIFEST).is_file());
-    names.extend(found.filter_map(|folder| folder.file_name().into_string().ok()));
+    names.extend(folders_with(models_dir, MANIFEST));
     names.sort();
     names.dedup();
     names
@@ -117,11 +140,28 @@ pub fn names(models_dir: &Path) -> Vec<String> {
 
 /// The verifiers that can be named: every folder of `models_dir` with a verifier's manifest.
 pub fn verifier_names(models_dir: &Path) -> Vec<String> {
-    let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
-    let found = folders.filter(|folder| folder.path().join(VERIFIER_MANIFEST).is_file());
-    let mut names: Vec<String> = found.filter_map(|folder| folder.file_name().into_string().ok()).collect();
+    let mut names = folders_with(models_dir, VERIFIER_MANIFEST);
     names.sort();
     names
+}
+
+fn folders_with(models_dir: &Path, manifest: &str) -> Vec<String> {
+    let folders = fs::read_dir(models_dir).into_iter().flatten().flatten();
+    let found = folders.filter(|folder| folder.path().join(manifest).is_file());
+    found.filter_map(|folder| folder.file_name().into_string().ok()).collect()
+}
+
+fn verifier_status(models_dir: &Path, name: String) -> ModelStatus {
+    let path = models_dir.join(&name);
+    let (languages, problems) = match VerifierManifest::read(&path) {
+        Ok(manifest) => {
+            let problems = manifest.problems(&path);
+            (manifest.languages, problems)
+        }
+        Err(problem) => (Vec::new(), vec![problem]),
+    };
+    let status = Presence::of(&problems);
+    ModelStatus { name, role: Role::Verifier, dimension: None, languages, status, problems, path }
 }
 
 fn status(models_dir: &Path, name: String) -> ModelStatus {
@@ -135,6 +175,7 @@ fn status(models_dir: &Path, name: String) -> ModelStatus {
     };
     ModelStatus {
         name,
+        role: Role::Embedder,
         dimension: manifest.as_ref().and_then(|manifest| manifest.dimension),
         languages: manifest.map(|manifest| manifest.languages).unwrap_or_default(),
         status: Presence::of(&problems),
@@ -160,6 +201,7 @@ pub fn runtime(models_dir: &Path) -> RuntimeStatus {
 mod tests {
     use super::*;
     use crate::embed::testing;
+    use crate::verify::files::tests as files;
 
     #[test]
     fn a_configured_folder_wins_over_the_usual_places() {
@@ -196,5 +238,26 @@ mod tests {
         let message = status.problems[0].to_string();
         assert!(message.contains("config.json") && message.contains("found 2 bytes"), "{message}");
         assert!(message.contains("expected 612 bytes"), "{message}");
+    }
+
+    #[test]
+    fn a_verifiers_folder_is_listed_and_checked_as_a_models_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let mine = folder.path().join("opinion");
+        files::make(&mine, &files::judge());
+        let verifier = || models(folder.path()).into_iter().find(|model| model.name == "opinion").unwrap();
+        assert_eq!(
+            (verifier().role, verifier().status, verifier().dimension),
+            (Role::Verifier, Presence::Present, None)
+        );
+        assert_eq!(verifier_names(folder.path()), ["opinion"]);
+        assert!(!names(folder.path()).contains(&"opinion".to_owned()), "it is no embedding model");
+        fs::write(mine.join("reader.onnx"), "another one").unwrap();
+        assert_eq!(verifier().status, Presence::Altered);
+        assert!(verifier().problems[0].to_string().contains("reader.onnx: expected"), "{:?}", verifier().problems);
+        fs::remove_file(mine.join("token_weights.bin")).unwrap();
+        assert_eq!((verifier().status, verifier().problems.len()), (Presence::Missing, 2));
+        fs::write(mine.join(VERIFIER_MANIFEST), "name = 7").unwrap();
+        assert!(verifier().problems[0].to_string().contains("expected a manifest"), "{:?}", verifier().problems);
     }
 }

@@ -1,0 +1,110 @@
+//! Labels in a real table: kept, bounded, forgotten; and their bytes.
+
+use std::collections::BTreeMap;
+
+use redb::{Database, ReadableDatabase, TableDefinition};
+
+use super::*;
+
+const TABLE: TableDefinition<&[u8; 48], &[u8]> = TableDefinition::new("labels");
+const HERE: LabelScope = LabelScope([7; 16]);
+const THERE: LabelScope = LabelScope([8; 16]);
+
+struct Fixture {
+    database: Database,
+    _folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { database: Database::create(folder.path().join("labels.redb")).unwrap(), _folder: folder }
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&mut Labels<'_>) -> T) -> T {
+        let writing = self.database.begin_write().unwrap();
+        let done = work(&mut writing.open_table(TABLE).unwrap());
+        writing.commit().unwrap();
+        done
+    }
+
+    fn say(&self, pair: PairKey, label: &Label, most: usize) -> Vec<Relabel> {
+        self.write(|table| say(table, pair, label, most).unwrap())
+    }
+
+    fn known(&self, scope: Option<LabelScope>) -> Vec<(PairKey, Label)> {
+        read(&self.database.begin_read().unwrap().open_table(TABLE).unwrap(), scope).unwrap()
+    }
+}
+
+fn key(scope: LabelScope, number: u8) -> PairKey {
+    PairKey::new(scope, [number; 32])
+}
+
+fn label(wrong: bool, at: u64, asked: &str, rev: &str) -> Label {
+    let attributes = BTreeMap::from([("rev".to_owned(), rev.to_owned())]).try_into().unwrap();
+    let (asked, stored) = (asked.into(), "stored".into());
+    let pair = LabelledPair { asked, stored, attributes, similarity: 0.5, probability: Some(0.25) };
+    Label { cache: "faq".parse().unwrap(), wrong, at: Timestamp(at), pair: Some(pair) }
+}
+
+#[test]
+fn the_last_word_on_a_pair_counts() {
+    let f = Fixture::new();
+    let pair = key(HERE, 1);
+    assert_eq!(f.say(pair, &label(true, 1, "a", "1"), 9), [Relabel { pair, wrong: Some(true) }]);
+    let right = label(false, 2, "a", "1");
+    assert_eq!(f.say(pair, &right, 9), [Relabel { pair, wrong: Some(false) }]);
+    assert_eq!(f.known(None), [(pair, right)]);
+    let silent = Label { pair: None, ..label(false, 3, "a", "1") };
+    assert_eq!(f.say(pair, &silent, 9), [Relabel { pair, wrong: None }], "nothing is left to be known");
+    assert!(f.known(None).is_empty());
+}
+
+#[test]
+fn a_scope_is_bounded_and_what_was_wrong_stays_longest() {
+    let f = Fixture::new();
+    f.say(key(THERE, 0), &label(false, 0, "a", "1"), 4);
+    for number in 0..4 {
+        f.say(key(HERE, number), &label(number == 0, u64::from(number), "a", "1"), 4);
+    }
+    let changes = f.say(key(HERE, 9), &label(true, 9, "a", "1"), 4);
+    assert_eq!(changes[0], Relabel { pair: key(HERE, 1), wrong: None }, "the oldest that said right");
+    let left: Vec<PairKey> = f.known(Some(HERE)).into_iter().map(|(key, _)| key).collect();
+    assert_eq!(left, [key(HERE, 0), key(HERE, 2), key(HERE, 3), key(HERE, 9)]);
+    assert_eq!(f.known(Some(THERE)).len(), 1, "another scope has its own room");
+    f.say(key(HERE, 9), &label(false, 10, "a", "1"), 4);
+    assert_eq!(f.known(Some(HERE)).len(), 4, "another word on a known pair takes no room");
+}
+
+#[test]
+fn forgetting_takes_the_texts_and_leaves_that_it_was_wrong() {
+    let forgotten = |what: &Forget| {
+        let f = Fixture::new();
+        f.say(key(HERE, 0), &label(true, 0, "alpha", "1"), 9);
+        f.say(key(HERE, 1), &label(false, 0, "beta", "1"), 9);
+        f.say(key(HERE, 2), &label(false, 0, "gamma", "2"), 9);
+        f.say(key(THERE, 3), &label(true, 0, "alpha", "1"), 9);
+        f.write(|table| forget(table, what).unwrap());
+        let told = |(_, label): (_, Label)| label.pair.map_or("-".to_owned(), |pair| pair.asked);
+        f.known(None).into_iter().map(told).collect::<Vec<_>>().join(" ")
+    };
+    let rev = |rev: &str| BTreeMap::from([("rev".to_owned(), rev.to_owned())]).try_into().unwrap();
+    assert_eq!(forgotten(&Forget::Scope(HERE)), "- alpha");
+    assert_eq!(forgotten(&Forget::Text(HERE, "alpha".into())), "- beta gamma alpha");
+    assert_eq!(forgotten(&Forget::Text(HERE, "stored".into())), "- alpha");
+    assert_eq!(forgotten(&Forget::Attributes(HERE, rev("1"))), "- gamma alpha");
+    assert_eq!(forgotten(&Forget::Attributes(HERE, rev("3"))), "alpha beta gamma alpha");
+    assert_eq!(forgotten(&Forget::Cache("faq".parse().unwrap())), "");
+    assert_eq!(forgotten(&Forget::Cache("other".parse().unwrap())), "alpha beta gamma alpha");
+}
+
+#[test]
+fn the_bytes_of_version_1_are_these_for_ever() {
+    let bytes = br#"{"version":1,"label":{"cache":"faq","wrong":true,"at":7,"pair":{"asked":"How?","stored":"stored","attributes":{"rev":"1"},"similarity":0.5,"probability":0.25}}}"#;
+    let label = label(true, 7, "How?", "1");
+    assert_eq!(String::from_utf8(encode(&label)).unwrap(), String::from_utf8(bytes.to_vec()).unwrap());
+    assert_eq!(decode(bytes), Some(label));
+    assert_eq!(decode(b"{}"), None);
+    assert_eq!(decode(br#"{"version":2,"label":{}}"#), None);
+}
