@@ -125,6 +125,8 @@ impl<I: Send + 'static, O: Clone + Send + 'static> Pool<I, O> {
         let answer = self.submit(key, input, until)?;
         match tokio::time::timeout_at(until.into(), answer).await {
             Ok(Ok(answer)) => answer,
+            // A worker lets go of those for whom it is too late.
+            Ok(Err(_)) if Instant::now() >= until => Err(EmbedError::Deadline),
             Ok(Err(_)) => Err(EmbedError::Down("the model's worker was lost".into())),
             Err(_) => Err(EmbedError::Deadline),
         }

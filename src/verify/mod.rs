@@ -198,7 +198,14 @@ impl Verifier {
         let failing = failure.is_some();
         match (self.0.failing.swap(failing, Ordering::Relaxed), failure) {
             (false, Some(error)) => {
-                tracing::warn!(%error, "the verifier does not read: semantic hits need a stricter cosine until it does");
+                let problem = match error {
+                    EmbedError::Down(problem) => problem,
+                    _ => why(error),
+                };
+                tracing::warn!(
+                    problem,
+                    "the verifier does not read: semantic hits need a stricter cosine until it does"
+                );
             }
             (true, None) => tracing::info!("the verifier reads again"),
             _ => {}

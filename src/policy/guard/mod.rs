@@ -4,7 +4,7 @@
 //! compares one kind of evidence in two texts and may forbid a semantic hit; none ever allows one.
 //!
 //! A missed difference serves a wrong answer, and a wrong veto loses a right one for ever. So a guard forbids where its
-//! evidence decides: between texts that say the rest alike ([`nearness`]) every difference does, between two tellings of
+//! evidence decides: between texts that say the rest alike (`nearness`) every difference does, between two tellings of
 //! one story few do. What is left open is for the verifier behind the guards.
 //!
 //! Pure: no I/O, no clock, no panic on any text. Equal texts always pass, and the order of a pair never matters.
