@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 async fn engine(folder: &str, dir: &std::path::Path) -> Result<Cache, Box<dyn std::error::Error>> {
     let settings = config::Embedder::default();
     let embedder = Embedder::start(&settings, None).await?;
-    let verifier = config::Verifier { model: Some(folder.into()), ..config::Verifier::default() };
+    let verifier = config::Verifier { model: folder.into(), ..config::Verifier::default() };
     let verifier = Verifier::start(&verifier, &settings, Prober::find()).await?;
     if embedder.state() != State::Ready {
         return Err(format!("the embedder: {:?}", embedder.state()).into());

@@ -160,9 +160,9 @@ pub struct Remote {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verifier {
-    /// The folder of a verifier's files, or a name under the models' folder. Absent: no verifier, and policies that ask
-    /// for one go by the model card's cosine.
-    pub model: Option<String>,
+    /// The folder of a verifier's files, or a name under the models' folder. `none`: no verifier, and every policy goes by
+    /// cosine and guards.
+    pub model: String,
     /// A candidate's time for the reader; past it the candidate is not served.
     pub deadline: Span,
     /// Reading threads, one model session each; 0 picks by the number of cores.
@@ -173,9 +173,16 @@ pub struct Verifier {
     pub cache_entries: u64,
 }
 
+impl Verifier {
+    /// The verifier that ships.
+    pub const MODEL: &str = "verifier-en-1";
+    /// The name of no verifier.
+    pub const NONE: &str = "none";
+}
+
 impl Default for Verifier {
     fn default() -> Self {
-        Self { model: None, deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
+        Self { model: Self::MODEL.into(), deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
     }
 }
 

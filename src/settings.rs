@@ -186,7 +186,7 @@ impl Default for CachePolicy {
             mode: Mode::On,
             strategies: vec![Strategy::Exact, Strategy::Semantic],
             similarity_threshold: None,
-            verifier: VerifierChoice::None,
+            verifier: VerifierChoice::Builtin,
             target_error_rate: 0.01,
             ttl: 86_400,
             max_ttl: 604_800,

@@ -47,7 +47,7 @@ impl Cache {
     /// card's calibrated cosine stands in for it, whatever lower number the policy has.
     pub(super) fn bar(&self, policy: &CachePolicy, raised: Option<f64>, fingerprint: &Fingerprint) -> Bar {
         let calibrated = f64::from(self.inner.embedder.calibrated_similarity());
-        let asked = policy.verifier == VerifierChoice::Builtin;
+        let asked = policy.verifier == VerifierChoice::Builtin && self.inner.verifier.is_there();
         let lines = Some(fingerprint).filter(|_| asked);
         let lines = lines.and_then(|made| self.inner.verifier.lines(policy.target_error_rate, made));
         let unverified = match policy.similarity_threshold {

@@ -129,7 +129,7 @@ impl Cache {
     /// Does any cache's policy ask for the verifier?
     pub fn wants_verifier(&self) -> bool {
         let asks = |policy: &CachePolicy| policy.verifier == VerifierChoice::Builtin;
-        self.inner.policies.list().iter().any(|(_, policy)| asks(policy))
+        self.inner.verifier.is_there() && self.inner.policies.list().iter().any(|(_, policy)| asks(policy))
     }
 
     /// The policies in effect.

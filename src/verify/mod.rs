@@ -96,13 +96,13 @@ impl Verifier {
         embedder: &config::Embedder,
         prober: Option<Prober>,
     ) -> Result<Self, StartError> {
-        let Some(name) = &config.model else {
-            return Ok(Self::off("no verifier is configured (verifier.model)"));
-        };
+        if config.model == config::Verifier::NONE {
+            return Ok(Self::off("verifier.model is none"));
+        }
         if embedder.remote.is_some() {
             return Ok(Self::off("a remote embedder gives no token vectors to verify with"));
         }
-        let plan = plan(name, config, embedder, prober)?;
+        let plan = plan(config, embedder, prober)?;
         let loading = Loading::start("verifier", move || ready(&plan), report).await;
         Ok(Self::new(Kind::Local(loading), config))
     }
@@ -242,12 +242,8 @@ fn why(error: &EmbedError) -> &'static str {
     }
 }
 
-fn plan(
-    name: &str,
-    config: &config::Verifier,
-    embedder: &config::Embedder,
-    prober: Option<Prober>,
-) -> Result<Plan, StartError> {
+fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<Prober>) -> Result<Plan, StartError> {
+    let name = config.model.as_str();
     let models_dir = provision::models_dir(embedder.models_dir.as_deref());
     let known = models_dir.join(name);
     let is_folder = Path::new(name).is_dir() || name.contains('/') || name.starts_with('.');
@@ -274,7 +270,10 @@ fn plan(
 /// # Errors
 /// As [`Verifier::start`].
 pub fn check(config: &config::Verifier, embedder: &config::Embedder) -> Result<(), StartError> {
-    config.model.as_ref().map_or(Ok(()), |name| plan(name, config, embedder, None).map(drop))
+    if config.model == config::Verifier::NONE || embedder.remote.is_some() {
+        return Ok(());
+    }
+    plan(config, embedder, None).map(drop)
 }
 
 fn ready(plan: &Plan) -> Result<Ready, String> {

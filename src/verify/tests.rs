@@ -68,7 +68,7 @@ async fn a_full_queue_turns_pairs_away_at_once() {
 async fn one_that_cannot_be_loaded_says_why_and_has_no_say() {
     let folder = tempfile::tempdir().unwrap();
     let start = async || {
-        let model = Some(folder.path().to_str().unwrap().to_owned());
+        let model = folder.path().to_str().unwrap().to_owned();
         let config = config::Verifier { model, ..config::Verifier::default() };
         Verifier::start(&config, &config::Embedder::default(), None).await.unwrap()
     };
