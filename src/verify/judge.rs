@@ -254,11 +254,11 @@ impl Linear {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A judge that goes by the cosine alone (and by the reader, when there is one).
-    fn by_cosine() -> String {
+    pub fn by_cosine() -> String {
         let names = signals::names();
         let stump = |signal: usize, bound: f64| {
             format!(
@@ -303,7 +303,8 @@ mod tests {
         }
         assert!(read(0.99) < read(0.95) && read(0.95) < 0.001 && read(0.99) > 0.0);
         assert!(read(0.3) > 0.1 && read(0.3) < read(0.2) && read(0.0) <= 1.0);
-        assert!(judge.strictest(Change::Rewording, 0.0, 0.6) < read(0.6), "each kind has its own lines");
+        assert!(judge.strictest(Change::Edit, 0.000_1, 0.99) > 0.1, "hopeless: not read");
+        assert!(judge.strictest(Change::Rewording, 0.5, 0.6) < read(0.6), "each kind has its own lines");
     }
 
     #[test]

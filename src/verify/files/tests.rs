@@ -2,19 +2,7 @@
 
 use super::*;
 use crate::embed::sha256_hex;
-use crate::verify::signals;
-
-/// A judge for this version that goes by the cosine alone.
-pub fn judge() -> String {
-    let names = serde_json::to_string(&signals::names()).unwrap();
-    let forest =
-        r#"{"base":0,"trees":[{"signal":[0,0,0],"bound":[0.9,0,0],"left":[1,0,0],"right":[2,0,0],"value":[0,-4,4]}]}"#;
-    let stage = format!(r#"{{"forest":{forest},"platt":[1,0]}}"#);
-    format!(
-        r#"{{"version":1,"signals":{names},"cheap":{stage},"full":{stage},"floor":0.5,"hopeless":0.001,
-            "lines":[{{"rate":0.001,"sure":0.99,"pass":0.9}},{{"rate":0.1,"sure":0.97,"pass":0.5}}]}}"#
-    )
-}
+pub use crate::verify::judge::tests::by_cosine as judge;
 
 /// A verifier's folder whose files are as its manifest promises; its reader is none.
 pub fn make(folder: &Path, judge: &str) {
