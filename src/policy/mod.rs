@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod directives;
 pub mod document;
 pub mod eviction;
+mod frame;
 pub mod freshness;
 pub mod guard;
 pub mod partition;

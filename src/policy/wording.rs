@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::policy::frame;
+
 /// Words that ask. A language model's answer turns on them more than a vector does.
 const ASKING: [&str; 12] =
     ["how", "why", "when", "where", "who", "whom", "whose", "what", "which", "much", "many", "long"];
@@ -36,6 +38,8 @@ pub struct Wording {
     numbers: BTreeSet<u64>,
     capitals: BTreeSet<u64>,
     sentences: usize,
+    framed: Vec<u64>,
+    framed_set: BTreeSet<u64>,
 }
 
 impl Wording {
@@ -47,7 +51,10 @@ impl Wording {
         let pick = |list: &[&str]| words.iter().filter(|word| list.contains(word)).map(|word| hash(word)).collect();
         let content = words.iter().filter(|word| !SMALL.contains(word));
         let digits = words.iter().filter(|word| word.chars().any(|c| c.is_ascii_digit()));
+        let framed: Vec<u64> = frame::without(text).iter().map(|word| hash(word)).collect();
         Self {
+            framed_set: framed.iter().copied().collect(),
+            framed,
             set: hashed.iter().copied().collect(),
             stems: content.map(|word| hash(stem(word))).collect(),
             pairs: hashed.windows(2).map(|pair| pair[0].rotate_left(17) ^ pair[1]).collect(),
@@ -84,12 +91,15 @@ impl Wording {
             number(self.capitals.intersection(&other.capitals).count()),
             number(self.sentences.abs_diff(other.sentences)),
             flag(self.words.first() == other.words.first()),
+            flag(self.framed == other.framed),
+            alike(&self.framed_set, &other.framed_set),
+            flag(self.framed.first() == other.framed.first()),
         ]
     }
 }
 
 /// The names of what [`Wording::compare`] gives, in its order.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 21] = [
     "words_alike",
     "content_alike",
     "pairs_alike",
@@ -108,6 +118,9 @@ pub const NAMES: [&str; 18] = [
     "capitals_common",
     "sentences_apart",
     "first_word_equal",
+    "framed_equal",
+    "framed_alike",
+    "framed_first_equal",
 ];
 
 fn words(folded: &str) -> impl Iterator<Item = &str> {
@@ -189,6 +202,7 @@ mod tests {
         assert!(between("How do I pay?", "Why do I pay?", "asking_equal") < 0.5);
         assert!(between("fly to Rome", "fly to Oslo", "capitals_apart") > 1.0);
         assert!(between("payments", "payment", "content_apart_high") < 0.5);
+        assert!(between("How do I pay?", "Please tell me how to pay.", "framed_equal") > 0.5);
         assert!(between("One. Two.", "One two.", "sentences_apart") > 0.5);
     }
 }

@@ -1,0 +1,250 @@
+//! The frame of a question, taken off: what is left of "Could you please tell me how I can pay?" and "how to pay".
+//!
+//! People and programs put the same question into many frames: a greeting, a "could you tell me", a "please", one of ten
+//! ways to ask how. Two prompts that are alike word for word without their frames ask the same. Only frames that change
+//! nothing are known here: "why" or "should" stay, and so does whether "I" or "you" act. English only; a text in another
+//! language keeps all of its words.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Words without weight of their own in an English question.
+const ARTICLES: [&str; 3] = ["a", "an", "the"];
+/// What may stand before a question and says nothing.
+const GREETINGS: [&str; 19] = [
+    "hi there",
+    "hello there",
+    "hi",
+    "hello",
+    "hey",
+    "good morning",
+    "good evening",
+    "dear support",
+    "ok",
+    "okay",
+    "so",
+    "um",
+    "well",
+    "sorry",
+    "please",
+    "quick question",
+    "question",
+    "just curious",
+    "thanks",
+];
+/// What may stand before a question word and only says that one asks.
+const TELLING: [&str; 24] = [
+    "can you tell me",
+    "could you tell me",
+    "will you tell me",
+    "would you tell me",
+    "can you please tell me",
+    "could you please tell me",
+    "can you explain",
+    "could you explain",
+    "can you please explain",
+    "could you please explain",
+    "can you explain to me",
+    "could you explain to me",
+    "please tell me",
+    "please explain",
+    "tell me",
+    "explain",
+    "let me know",
+    "do you know",
+    "i want to know",
+    "i need to know",
+    "i would like to know",
+    "does anyone know",
+    "may i know",
+    "i was wondering",
+];
+/// The words that such a frame must stand before.
+const ASKING: [&str; 10] = ["what", "how", "why", "when", "where", "who", "which", "if", "whether", "whose"];
+/// What may stand after a question and says nothing.
+const CLOSINGS: [&str; 6] = ["thank you in advance", "thanks in advance", "thank you", "thanks", "please", "exactly"];
+/// Heads that ask the same, and what stands for all of them.
+const HEADS: [(&str, &[&str]); 4] = [
+    (
+        "<how>",
+        &[
+            "how do i",
+            "how can i",
+            "how could i",
+            "how would i",
+            "how may i",
+            "how do we",
+            "how can we",
+            "how to",
+            "how i can",
+            "how i could",
+            "how we can",
+            "what are steps to",
+            "what is process to",
+            "what is procedure to",
+            "what is way to",
+            "in what way can i",
+        ],
+    ),
+    ("<how-you>", &["how do you", "how can you", "how could you", "how would you"]),
+    (
+        "<do>",
+        &[
+            "can you please",
+            "could you please",
+            "would you please",
+            "will you please",
+            "can you",
+            "could you",
+            "would you",
+            "will you",
+            "is it possible for you to",
+            "are you able to",
+            "i want you to",
+            "i need you to",
+            "i would like you to",
+        ],
+    ),
+    (
+        "<what>",
+        &[
+            "what exactly is",
+            "what is",
+            "what are",
+            "can you tell me about",
+            "could you tell me about",
+            "tell me about",
+            "can you provide information about",
+            "can you provide information on",
+            "can you provide me with information about",
+            "what can you tell me about",
+            "do you know about",
+            "can you explain",
+            "please explain",
+            "explain",
+            "define",
+        ],
+    ),
+];
+/// Tails of "what does X mean".
+const MEANING: [&str; 3] = ["mean", "refer to", "stand for"];
+const CONTRACTIONS: [(&str, &str); 10] = [
+    ("what's", "what is"),
+    ("how's", "how is"),
+    ("where's", "where is"),
+    ("who's", "who is"),
+    ("that's", "that is"),
+    ("i'd", "i would"),
+    ("i'm", "i am"),
+    ("can't", "cannot"),
+    ("pls", "please"),
+    ("plz", "please"),
+];
+
+/// The words of `text` without its frame, in order; the frame's kind, where one is known, stands first.
+pub fn without(text: &str) -> Vec<String> {
+    let mut words = words(text);
+    while let Some(shorter) = strip(&words) {
+        words = shorter;
+    }
+    headed(&words).unwrap_or(words)
+}
+
+fn words(text: &str) -> Vec<String> {
+    let folded: String = text.nfkc().collect::<String>().to_lowercase().replace('’', "'");
+    let kept = |c: char| c.is_alphanumeric() || "'.+#/%$€£-_".contains(c);
+    let split = folded.split(|c: char| !kept(c)).map(|word| word.trim_matches(['.', '-', '\'']));
+    let whole = |word: &str| {
+        let known = CONTRACTIONS.iter().find(|(short, _)| *short == word);
+        known.map_or_else(|| word.to_owned(), |(_, long)| (*long).to_owned())
+    };
+    let long: Vec<String> = split.filter(|word| !word.is_empty()).map(whole).collect();
+    let single = long.iter().flat_map(|word| word.split(' ')).filter(|word| !ARTICLES.contains(word));
+    single.map(str::to_owned).collect()
+}
+
+/// One greeting, telling or closing less; `None` when there is none, or nothing would be left.
+fn strip(words: &[String]) -> Option<Vec<String>> {
+    let after = |frame: &&str| rest(words, frame).filter(|left| !left.is_empty());
+    let asks = |left: &&[String]| left.first().is_some_and(|word| ASKING.contains(&word.as_str()));
+    let greeted = GREETINGS.iter().find_map(|frame| after(frame));
+    let told = || TELLING.iter().find_map(|frame| after(frame).filter(asks));
+    let closed = || CLOSINGS.iter().find_map(|frame| front(words, frame).filter(|left| !left.is_empty()));
+    greeted.or_else(told).or_else(closed).map(<[String]>::to_vec)
+}
+
+/// The words with their head named by its kind; the longest head that fits.
+fn headed(words: &[String]) -> Option<Vec<String>> {
+    if let Some(thing) = meaning(words) {
+        return Some(named("<what>", thing));
+    }
+    let fits = HEADS.iter().flat_map(|(kind, heads)| heads.iter().map(move |head| (*kind, *head)));
+    let longest = fits.filter_map(|(kind, head)| rest(words, head).map(|left| (kind, left)));
+    let (kind, left) = longest.min_by_key(|(_, left)| left.len())?;
+    (!left.is_empty()).then(|| named(kind, left))
+}
+
+/// X in "what does X mean", or in "(explain) what X is".
+fn meaning(words: &[String]) -> Option<&[String]> {
+    let asked = rest(words, "what does").or_else(|| rest(words, "what do"));
+    let meant = asked.and_then(|asked| MEANING.iter().find_map(|tail| front(asked, tail)));
+    let is = || rest(words, "what").and_then(|asked| front(asked, "is").or_else(|| front(asked, "are")));
+    meant.or_else(is).filter(|thing| !thing.is_empty())
+}
+
+fn named(kind: &str, rest: &[String]) -> Vec<String> {
+    std::iter::once(kind.to_owned()).chain(rest.iter().cloned()).collect()
+}
+
+/// What follows `frame`, when the words begin with it.
+fn rest<'a>(words: &'a [String], frame: &str) -> Option<&'a [String]> {
+    frame
+        .split(' ')
+        .try_fold(words, |left, word| left.split_first().filter(|(first, _)| *first == word).map(|(_, l)| l))
+}
+
+/// What stands before `frame`, when the words end with it.
+fn front<'a>(words: &'a [String], frame: &str) -> Option<&'a [String]> {
+    frame.rsplit(' ').try_fold(words, |left, word| left.split_last().filter(|(last, _)| *last == word).map(|(_, l)| l))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_frames_around_one_question_leave_the_same() {
+        for (one, other) in [
+            ("How do I reset my password?", "Hi, could you please tell me how I can reset my password?"),
+            ("How can I pay by card?", "how to pay by card"),
+            ("What is Flink?", "what's \"flink\"?"),
+            ("What does DeFi mean?", "Can you explain what DeFi is?"),
+            ("Tell me about the TTL feature.", "What is the TTL feature?"),
+            ("Can you answer in French?", "Is it possible for you to answer in French, please?"),
+        ] {
+            let (a, b) = (without(one), without(other));
+            assert_eq!(a, b, "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn what_changes_the_question_stays() {
+        for (one, other) in [
+            ("How do I reset my password?", "Why do I reset my password?"),
+            ("How do I reset my password?", "How do you reset my password?"),
+            ("How can I pay?", "How should I pay?"),
+            ("Can you answer in French?", "Do not answer in French."),
+            ("What is Flink?", "Who is Flink?"),
+            ("What is C?", "What is C#?"),
+            ("What is version 1.2?", "What is version 1.3?"),
+        ] {
+            assert_ne!(without(one), without(other), "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_all_frame_keeps_words() {
+        for text in ["Please", "Hello there", "What is?", "Can you explain", ""] {
+            assert_eq!(without(text).is_empty(), text.is_empty(), "{text}");
+        }
+    }
+}
