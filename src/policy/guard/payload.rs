@@ -184,8 +184,20 @@ fn is_soft(mark: char) -> bool {
 /// Does a text set a task on the characters that it quotes, more than to tell what they stand for?
 fn works_on(text: &str) -> bool {
     const TELLING: [&str; 14] = [
-        "mean", "say", "explain", "describe", "answer", "word", "words", "phrase", "text", "code", "this", "following",
-        "below", "write",
+        "mean",
+        "say",
+        "explain",
+        "describe",
+        "answer",
+        "word",
+        "words",
+        "phrase",
+        "text",
+        "code",
+        "this",
+        "following",
+        "below",
+        "write",
     ];
     const SPELLING: [&str; 7] =
         ["grammar", "grammatical", "grammatically", "spelling", "spelled", "uppercase", "lowercase"];
@@ -462,10 +474,7 @@ mod tests {
             ("What is \"doris\"?", "What is the meaning of \"Doris\"?"),
             ("\"What are the key features of Milvus?\"?", "\"What are the features of Milvus?\"?"),
             ("what's milvus?", "\"What is Milvus?\"?"),
-            (
-                "What is the \"hello world\" program in Python?",
-                "What is the Python \"Hello World\" sample program?",
-            ),
+            ("What is the \"hello world\" program in Python?", "What is the Python \"Hello World\" sample program?"),
             ("What is \"flink\"?", "What is Flink?"),
             ("What are \"Milvus features\"?", "What are the features of Milvus?"),
             ("How do I call the search method in the SDK?", "How do I use `search()` in the SDK?"),
