@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use super::lexicon::HashMap;
 use super::nearness::{self, Nearness};
 use super::negation::is_negator;
+use super::relation::passive;
 use super::text::{Kind, Text, Token};
 
 /// Both sides of these stand equal.
@@ -134,6 +135,8 @@ pub(super) struct Order {
     /// Every word with content that stands there once.
     places: Vec<Place>,
     symmetric: bool,
+    /// The doer stands behind the deed.
+    passive: bool,
     /// What follows each "to".
     goals: Vec<Vec<String>>,
     /// Every word under any marker.
@@ -149,6 +152,7 @@ impl Order {
             journeys: journeys(&phrases),
             places: places(text),
             symmetric,
+            passive: passive(text, &["by"]),
             goals: goals.map(|phrase| phrase.words.clone()).collect(),
             words: phrases.iter().flat_map(|phrase| phrase.words.iter().cloned()).collect(),
         }
@@ -157,7 +161,7 @@ impl Order {
     pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
         let near = near.akin().then_some(near)?;
         let reached = || self.arrives_at_start(other).or_else(|| other.arrives_at_start(self));
-        let back = || reached().filter(|_| near.brief());
+        let back = || if near.brief() { reached() } else { None };
         self.turned_back(other).or_else(back).or_else(|| self.exchanged(other, near))
     }
 
@@ -194,7 +198,11 @@ impl Order {
 
     /// Two words of which each stands between the neighbours that the other had.
     fn exchanged(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
-        if self.symmetric && other.symmetric || near.apart() > 2.max(near.common() / 4) {
+        // In another voice the same roles stand the other way round; the same order is for the relations to see.
+        if self.symmetric && other.symmetric
+            || near.brief() && self.passive != other.passive
+            || near.apart() > 2.max(near.common() / 4)
+        {
             return None;
         }
         let there = |place: &Place| other.places.iter().find(|theirs| theirs.key == place.key);
@@ -363,7 +371,10 @@ fn journeys(phrases: &[Phrase]) -> Vec<Journey> {
         return vec![Journey { from: from.words.clone(), to: to.words.clone(), told: true }];
     }
     let towards = |phrase: &Phrase| matches!(phrase.marker.as_str(), "to" | "into" | "->" | "=>");
+    // "Jars used to cool it", "enough jars to use up": no way leads there.
+    let used = |word: Option<&String>| word.is_some_and(|word| word == "use");
     let pairs = phrases.windows(2).filter_map(|pair| match pair {
+        [from, to] if used(from.words.last()) || used(to.words.first()) => None,
         [from, to] if towards(to) && !from.words.is_empty() && !to.words.is_empty() => Some((from, to)),
         _ => None,
     });
@@ -432,6 +443,7 @@ mod tests {
             ("What is the best way to learn chess?", "How can I learn chess best?"),
             ("How many days of leave do I get?", "How many leave days do I get?"),
             ("the colour of the door", "the door colour"),
+            ("How is Milvus utilized by Zilliz Cloud?", "How does Zilliz Cloud utilize Milvus?"),
             ("Can you recommend a Rust tutorial in Chinese?", "Is there a Chinese tutorial for Rust?"),
             ("How do I move my ISA from Lund to Malmo?", "I want to move my Lund ISA to Malmo, what do I do?"),
         ] {

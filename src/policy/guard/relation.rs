@@ -176,7 +176,7 @@ fn opposed(words: &[&str]) -> Vec<(&'static str, usize)> {
 }
 
 /// A form of "be", soon a participle, and "by" or what stands for it.
-fn passive(text: &Text, by: &[&str]) -> bool {
+pub(super) fn passive(text: &Text, by: &[&str]) -> bool {
     let words: Vec<&str> =
         text.tokens.iter().filter(|t| t.kind == Kind::Word).map(|token| token.folded.as_str()).collect();
     let participle = |word: &&str| word.ends_with("ed") || word.ends_with("en") || IRREGULAR.contains(word);
