@@ -199,8 +199,24 @@ fn works_on(text: &str) -> bool {
         "below",
         "write",
     ];
-    const SPELLING: [&str; 7] =
-        ["grammar", "grammatical", "grammatically", "spelling", "spelled", "uppercase", "lowercase"];
+    const SPELLING: [&str; 12] = [
+        "grammar",
+        "grammatical",
+        "grammatically",
+        "spelling",
+        "spelled",
+        "uppercase",
+        "lowercase",
+        "case",
+        "capital",
+        "capitals",
+        "letters",
+        "characters",
+    ];
+    const CODE: [&str; 5] = ["(\"", "('", "==", "=\"", "['"];
+    if CODE.iter().any(|sign| text.contains(sign)) {
+        return true;
+    }
     let mut words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
     words.any(|word| {
         let word = word.as_str();
@@ -449,6 +465,8 @@ mod tests {
             ("Translate \"the Kettle\" to Danish", "Translate \"the kettle\" to Danish"),
             ("What does \"a+b\" mean?", "What does \"a-b\" mean?"),
             ("What does `Sum` do?", "What does `sum` do?"),
+            ("Why does print(\"Hello\") fail?", "Why does print(\"hello\") fail?"),
+            ("Count the capitals in \"ABc\"", "Count the capitals in \"Abc\""),
             ("Is there a tool for papers?", "Is there a tool for papers under the name \"summarizepaper\"?"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
