@@ -46,10 +46,10 @@ async fn line(cache: &Cache, row: &str) -> Result<String, Box<dyn std::error::Er
     let mut row: Value = serde_json::from_str(row)?;
     let compared = cache.compare(text(&row, "a")?, text(&row, "b")?).await;
     let read = cache.verifier().log_odds(text(&row, "a")?, text(&row, "b")?).await.ok();
-    row["bypass"] = json!(compared.bypass.map(|reason| reason.as_str()));
+    row["bypass"] = json!(compared.bypass.map(refrain::reason::BypassReason::as_str));
     row["cosine"] = json!(compared.cosine);
     row["vetoes"] = compared.vetoes.iter().map(|veto| veto.guard.as_str()).collect();
-    row["signals"] = json!(compared.glance.as_ref().map(|glance| glance.signals()));
+    row["signals"] = json!(compared.glance.as_ref().map(refrain::verify::Glance::signals));
     row["read"] = json!(read);
     Ok(row.to_string())
 }
@@ -59,8 +59,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: pair_signals VERIFIER_FOLDER < pairs.jsonl")?;
     let dir = tempfile::tempdir()?;
     let cache = engine(&folder, dir.path()).await?;
-    println!("{}", json!({"names": refrain::verify::signals::names()}));
     let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", json!({"names": refrain::verify::signals::names()}))?;
     for row in std::io::stdin().lock().lines() {
         writeln!(out, "{}", line(&cache, &row?).await?)?;
     }

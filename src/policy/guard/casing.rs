@@ -26,6 +26,10 @@ pub(super) struct Casing {
     written: Vec<u64>,
     /// Names with underscores that open a sentence.
     openers: Vec<String>,
+    /// Words with a capital that the lexicon does not watch, inside a sentence; each by its hash.
+    capitals: Vec<u64>,
+    /// No capital at all.
+    small: bool,
 }
 
 /// These open sentences as ordinary words, or mean their names only in capitals throughout.
@@ -34,13 +38,16 @@ const ORDINARY_OPENERS: [&str; 4] = ["may", "will", "mark", "march"];
 
 impl Casing {
     pub(super) fn of(text: &Text) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { small: !text.composed.contains(char::is_uppercase), ..Self::default() };
         let about_case = speaks_of_case(text);
         for (i, token) in text.tokens.iter().enumerate().filter(|(_, t)| t.wordlike()) {
             found.words.push(hash(&token.folded));
             found.written.push(hash(&token.raw));
             if token.opens && token.raw.contains('_') {
                 found.openers.push(token.raw.clone());
+            }
+            if token.capitalised() && !token.opens && !lexicon::is_cased(&token.folded) {
+                found.capitals.push(hash(&token.folded));
             }
             found.cased.extend(capital(text, token).map(|capital| (token.folded.clone(), capital)));
             if is_code(text, i) || is_exact(text, i, about_case) {
@@ -67,6 +74,9 @@ impl Casing {
 
     /// A word that stands with its capital in one text only.
     fn recased(&self, other: &Self) -> Option<String> {
+        if self.drops_capitals_of(other) || other.drops_capitals_of(self) {
+            return None;
+        }
         self.cased.iter().find_map(|(word, _)| {
             let shapes = |side: &Self| {
                 let has = |wanted: bool| side.cased.iter().any(|(w, capital)| w == word && *capital == wanted);
@@ -78,6 +88,11 @@ impl Casing {
             );
             clash.then(|| format!("{word:?} with and without its capital"))
         })
+    }
+
+    /// All in small letters, names of the other text too: then no small letter says anything.
+    fn drops_capitals_of(&self, other: &Self) -> bool {
+        self.small && other.capitals.iter().any(|word| self.words.binary_search(word).is_ok())
     }
 
     /// Code of this text that the other has in another case only.
@@ -150,7 +165,9 @@ fn is_exact(text: &Text, i: usize, about_case: bool) -> bool {
         ["kb", "mb", "gb", "tb", "pb", "kbps", "mbps", "gbps", "tbps", "mw", "mm", "ma", "mv", "ms", "pa"];
     let token = &text.tokens[i];
     let before = text.before(i);
-    let option = before.is_some_and(|t| t.is("-")) && token.glued && token.raw.chars().nth(1).is_none();
+    // `-l`, but not the middle of "In-N-Out".
+    let free = !before.is_some_and(|t| t.glued) || i.checked_sub(2).is_none_or(|at| !text.tokens[at].wordlike());
+    let option = before.is_some_and(|t| t.is("-")) && free && token.glued && token.raw.chars().nth(1).is_none();
     let unit = before.is_some_and(|t| t.kind == Kind::Number) && UNITS.contains(&token.folded.as_str());
     // `getUser`, but not WordPress or iPad, whose spelling people do not care for.
     let small = token.raw.chars().take_while(|c| c.is_lowercase()).count();
@@ -201,6 +218,8 @@ mod tests {
             ("send my resume", "send my résumé"),
             ("What is a map in JavaScript?", "What is a Map in JavaScript?"),
             ("what does getUser do", "what does getuser do"),
+            ("what does ls -R do", "what does ls -r do"),
+            ("Can Jack help US", "can Jack help us"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -220,6 +239,8 @@ mod tests {
             ("what is a set in python", "What is a Set in Python?"),
             ("What is read_all?", "Read_all: what is it?"),
             ("How Do You Peel An Apple", "how do you peel an apple"),
+            ("does robert like in-n-out?", "Does Robert like In-N-Out?"),
+            ("does robert sail to turkey?", "Does Robert sail to Turkey?"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
         }

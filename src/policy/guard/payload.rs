@@ -4,18 +4,22 @@
 //! payloads are compared as written (composed, trimmed, white space inside kept). The same goes for what has no words to
 //! compare at all: operators, emoji, invisible characters, and texts of punctuation only. A colon also follows mere
 //! labels ("Travel: where is Oslo?"), and quotation marks also stand for a raised eyebrow: neither makes a payload of a
-//! question, or of one retelling of a story.
+//! question, or of one retelling of a story. A short quoted term in a question is a name that some write with marks and
+//! some without: only its words count.
 
 use std::sync::LazyLock;
 
 use super::lexicon::{self, HashSet};
-use super::nearness::Nearness;
+use super::nearness::{self, Nearness};
 use super::text::Text;
 
 static INSTRUCTIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let lines = lexicon::lines(include_str!("lexicon/instructions.txt"));
     lines.flat_map(str::split_whitespace).collect()
 });
+
+/// Quoted spans of fewer words may be mere terms.
+const TERM_WORDS: usize = 8;
 
 /// Longest head of "instruction: payload", in words.
 const HEAD_WORDS: usize = 14;
@@ -35,11 +39,34 @@ const FENCES: [(&str, &str); 11] = [
     ("`", "`"),
 ];
 
+/// A delimited span.
+#[derive(Clone, Debug)]
+struct Quote {
+    inside: String,
+    /// The words of a term, each by its hash; none where every character counts.
+    words: Vec<u64>,
+}
+
+impl Quote {
+    /// Does it only name something, whose words stand in the other text too?
+    fn is_mentioned_in(&self, other: &Payload) -> bool {
+        let (Some(first), false) = (self.words.first(), other.words.is_empty()) else { return false };
+        if other.quoted.is_empty() {
+            return self.words.iter().all(|word| other.words.contains(word));
+        }
+        // Between two quotations the order of the words counts.
+        let starts = other.words.iter().enumerate().filter(|(_, word)| *word == first);
+        starts.into_iter().any(|(at, _)| other.words[at..].starts_with(&self.words))
+    }
+}
+
 /// The parts of one text that must be equal as written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Payload {
     /// Quoted or fenced: the other text must have it, in whatever delimiters.
-    quoted: Vec<String>,
+    quoted: Vec<Quote>,
+    /// All words of the text, each by its hash.
+    words: Vec<u64>,
     /// After the colon, or after the first line: must be equal.
     tail: Option<String>,
     /// Runs of operator characters.
@@ -60,6 +87,7 @@ impl Payload {
         let wordless = !text.tokens.iter().any(super::text::Token::wordlike);
         Self {
             quoted: quoted(&composed),
+            words: words(text),
             tail: tail(&composed),
             operators: operators(&composed),
             emoji,
@@ -94,13 +122,13 @@ impl Payload {
 
     /// A quoted span of this text that the other does not have, quoted as written or mentioned in any casing.
     fn missing<'a>(&'a self, other: &Self) -> Option<&'a str> {
-        let has = |quoted: &str| {
-            let exact = other.composed.contains(quoted);
-            exact
-                || !other.quoted.iter().any(|theirs| theirs.eq_ignore_ascii_case(quoted))
-                    && other.composed.to_lowercase().contains(&quoted.to_lowercase())
+        let has = |quote: &&Quote| {
+            let inside = if other.quoted.is_empty() { quote.inside.trim_end_matches("()") } else { &quote.inside };
+            let recased = || other.quoted.iter().any(|theirs| theirs.inside.eq_ignore_ascii_case(inside));
+            let mentioned = || !recased() && other.composed.to_lowercase().contains(&inside.to_lowercase());
+            other.composed.contains(inside) || quote.is_mentioned_in(other) || mentioned()
         };
-        self.quoted.iter().map(String::as_str).find(|quoted| !has(quoted))
+        self.quoted.iter().find(|quote| !has(quote)).map(|quote| quote.inside.as_str())
     }
 
     /// Is what follows the other's instruction somewhere in this text?
@@ -117,8 +145,87 @@ fn shortened(text: &str) -> String {
     if text.chars().count() > 40 { text.chars().take(39).chain(['…']).collect() } else { text.to_owned() }
 }
 
-/// All delimited spans, from left to right.
-fn quoted(text: &str) -> Vec<String> {
+fn words(text: &Text) -> Vec<u64> {
+    text.tokens.iter().filter(|token| token.wordlike()).map(|token| nearness::hash(&token.folded)).collect()
+}
+
+/// All delimited spans; a question that stands in quotation marks as a whole is no span.
+fn quoted(text: &str) -> Vec<Quote> {
+    let spans = spans(text);
+    let mut around = text.trim_end_matches(['.', '?', '!']).chars();
+    if let [(mark, inside)] = spans.as_slice()
+        && is_soft(*mark)
+        && asks(inside)
+        && around.as_str().starts_with(*mark)
+        && around.next_back().is_some_and(|last| last == *mark || matches!(last, '\u{201d}' | '\u{2019}'))
+        && around.as_str().len() <= inside.len() + 2 * mark.len_utf8() + 2
+    {
+        return Vec::new();
+    }
+    let exact = works_on(text);
+    spans.into_iter().map(|(mark, inside)| quote(inside, is_soft(mark) && !exact)).collect()
+}
+
+fn quote(inside: &str, soft: bool) -> Quote {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | '?' | '!' | '\'' | '\u{2019}' | '-');
+    let term = soft && inside.chars().all(plain) && inside.starts_with(char::is_alphanumeric);
+    let mut words = if term { words(&Text::of(inside)) } else { Vec::new() };
+    if words.len() >= TERM_WORDS {
+        words.clear();
+    }
+    Quote { inside: inside.to_owned(), words }
+}
+
+/// Marks that people put around a name or not, as they like.
+fn is_soft(mark: char) -> bool {
+    matches!(mark, '"' | '\'' | '\u{201c}' | '\u{2018}')
+}
+
+/// Does a text set a task on the characters that it quotes, more than to tell what they stand for?
+fn works_on(text: &str) -> bool {
+    const TELLING: [&str; 14] = [
+        "mean",
+        "say",
+        "explain",
+        "describe",
+        "answer",
+        "word",
+        "words",
+        "phrase",
+        "text",
+        "code",
+        "this",
+        "following",
+        "below",
+        "write",
+    ];
+    const SPELLING: [&str; 12] = [
+        "grammar",
+        "grammatical",
+        "grammatically",
+        "spelling",
+        "spelled",
+        "uppercase",
+        "lowercase",
+        "case",
+        "capital",
+        "capitals",
+        "letters",
+        "characters",
+    ];
+    const CODE: [&str; 5] = ["(\"", "('", "==", "=\"", "['"];
+    if CODE.iter().any(|sign| text.contains(sign)) {
+        return true;
+    }
+    let mut words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    words.any(|word| {
+        let word = word.as_str();
+        SPELLING.contains(&word) || INSTRUCTIONS.contains(word) && !TELLING.contains(&word)
+    })
+}
+
+/// All delimited spans, from left to right, each with its first mark.
+fn spans(text: &str) -> Vec<(char, &str)> {
     let mut spans = Vec::new();
     let opens = |c: char| matches!(c, '`' | '~' | '<' | '"' | '{' | '[' | '\'') || !c.is_ascii();
     if !text.contains(opens) {
@@ -131,7 +238,9 @@ fn quoted(text: &str) -> Vec<String> {
         let span = if opens(first) { span() } else { None };
         if let Some((inside, after)) = span {
             let inside = inside.trim();
-            spans.extend((!inside.is_empty()).then(|| inside.to_owned()));
+            // A fence of three marks counts as its own kind.
+            let mark = if rest.starts_with("\"\"\"") { '`' } else { first };
+            spans.extend((!inside.is_empty()).then_some((mark, inside)));
             rest = after;
             last = '"';
         } else {
@@ -349,6 +458,16 @@ mod tests {
             ("Translate to Danish - the kettle boils", "Translate to Danish - my aunt paints"),
             ("《茶经》讲什么", "《酒经》讲什么"),
             ("翻译成英文：我爱喝茶", "翻译成英文：我爱喝酒"),
+            ("What is \"Doris\"?", "What is \"Druid\"?"),
+            ("What does \"dog bites man\" mean?", "What does \"man bites dog\" mean?"),
+            ("What is the significance of \"chatgpt-3.0\"?", "What is the significance of \"chatgpt-2.0\"?"),
+            ("What is the significance of \"1111\"?", "What is the significance of \"111\"?"),
+            ("Translate \"the Kettle\" to Danish", "Translate \"the kettle\" to Danish"),
+            ("What does \"a+b\" mean?", "What does \"a-b\" mean?"),
+            ("What does `Sum` do?", "What does `sum` do?"),
+            ("Why does print(\"Hello\") fail?", "Why does print(\"hello\") fail?"),
+            ("Count the capitals in \"ABc\"", "Count the capitals in \"Abc\""),
+            ("Is there a tool for papers?", "Is there a tool for papers under the name \"summarizepaper\"?"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -369,6 +488,14 @@ mod tests {
             ("Fruit: how do I peel a plum?", "how do I peel a plum?"),
             ("What is better: a plum or a pear?", "What is better, a plum or a pear?"),
             ("帮我取个名字", "帮我取个名字~"),
+            ("What does the term \"Embedded Milvus\" refer to?", "What does \"embedded milvus\" refer to?"),
+            ("What is \"doris\"?", "What is the meaning of \"Doris\"?"),
+            ("\"What are the key features of Milvus?\"?", "\"What are the features of Milvus?\"?"),
+            ("what's milvus?", "\"What is Milvus?\"?"),
+            ("What is the \"hello world\" program in Python?", "What is the Python \"Hello World\" sample program?"),
+            ("What is \"flink\"?", "What is Flink?"),
+            ("What are \"Milvus features\"?", "What are the features of Milvus?"),
+            ("How do I call the search method in the SDK?", "How do I use `search()` in the SDK?"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
         }

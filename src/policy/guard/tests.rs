@@ -34,6 +34,16 @@ fn rewordings_pass_all_guards() {
         ("How long do I boil an egg?", "How many minutes should an egg boil?"),
         ("How can I reset my password?", "I forgot my password, how do I get a new one?"),
         ("Where do I find my invoices?", "how do i see my invoices"),
+        ("What does the term \"Embedded Milvus\" refer to?", "What does \"embedded milvus\" refer to?"),
+        ("What is \"doris\"?", "What is the meaning of \"Doris\"?"),
+        ("What is \"flink\"?", "What is Flink?"),
+        ("\"What are the key features of Milvus?\"?", "\"What are the features of Milvus?\"?"),
+        ("What is the \"hello world\" program in Python?", "What is the Python \"Hello World\" sample program?"),
+        ("How is Milvus used in Zilliz Cloud?", "How is Milvus utilized in Zilliz Cloud?"),
+        ("How is Milvus utilized in Zilliz Cloud?", "How is Milvus utilized by Zilliz Cloud?"),
+        ("Can you recommend a Rust tutorial in Chinese?", "Is there a Chinese tutorial for Rust?"),
+        ("does robert like in-n-out?", "Does Robert like In-N-Out?"),
+        ("Could you please answer me in Chinese?", "Can you please answer the question in Chinese?"),
     ] {
         assert_eq!(judged(a, b), None, "{a} / {b}");
     }

@@ -89,7 +89,9 @@ impl Words {
 
     /// "Can I", "can my child": somebody else where the speaker stands.
     fn spoken(&self, at: usize, word: &Unit) -> Option<String> {
-        const ANYBODY: [&str; 8] = ["people", "person", "someone", "beginner", "beginners", "human", "humans", "user"];
+        // "Answer me" is "answer the question".
+        const ANYBODY: [&str; 9] =
+            ["question", "people", "person", "someone", "beginner", "beginners", "human", "humans", "user"];
         let other = self.speaker.contains(&at) && !ANYBODY.contains(&word.word.as_str());
         other.then(|| format!("the speaker against {:?}", word.word))
     }
@@ -186,6 +188,7 @@ mod tests {
             ("How high is the old tower?", "What is the height of the old tower?"),
             ("How do I buy a stamp?", "Where can I purchase stamps?"),
             ("How do I recieve a parcel?", "How do I receive a parcel?"),
+            ("Could you please answer me in Chinese?", "Can you please answer the question in Chinese?"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
             assert_eq!(difference(b, a), None, "{b} / {a}");
