@@ -247,7 +247,8 @@ fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<P
     let models_dir = provision::models_dir(embedder.models_dir.as_deref());
     let known = models_dir.join(name);
     let is_folder = Path::new(name).is_dir() || name.contains('/') || name.starts_with('.');
-    let folder = if known.join(files::MANIFEST).is_file() {
+    // The one that ships is known; where its files are gone, it is degraded like any other whose files are.
+    let folder = if known.join(files::MANIFEST).is_file() || name == config::Verifier::MODEL {
         known
     } else if is_folder {
         name.into()

@@ -95,7 +95,7 @@ async fn pairs_give_a_table_json_and_a_drawing() {
     let reports: Value = serde_json::from_str(&files.read("out.json")).unwrap();
     let guarded = reports.as_array().unwrap().iter().find(|report| report["policy"] == "guarded").unwrap();
     let names: Vec<&String> = guarded.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["set", "policy", "pairs", "positives", "shipped", "auc", "bestAt"]);
+    assert_eq!(names, ["set", "policy", "pairs", "positives", "setting", "shipped", "auc", "bestAt"]);
     assert_eq!((&guarded["set"], &guarded["pairs"], &guarded["positives"]), (&json!("desk"), &json!(6), &json!(3)));
     let shipped = &guarded["shipped"];
     assert_eq!((&shipped["threshold"], &shipped["falseHitRate"]), (&json!(0.93), &json!(0.0)));
@@ -269,5 +269,5 @@ async fn a_threshold_needs_enough_labels() {
     let (code, said) =
         run(&["calibrate", "--pairs", &files.pairs(), &more, "--target", "0.5", "--confidence", "0.9"]).await;
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("guarded (cosine): threshold ") && said.contains("similarity_threshold = "), "{said}");
+    assert!(said.contains("guarded: similarityThreshold ") && said.contains("verified: targetErrorRate "), "{said}");
 }
