@@ -51,7 +51,11 @@ async fn engine(dir: &std::path::Path) -> Cache {
     let between = resident();
     let verifier = config::Verifier { cache_entries: 0, deadline, threads: 1, ..config::Verifier::default() };
     let verifier = Verifier::start(&verifier, &settings, Prober::find()).await.expect("a verifier");
-    println!("memory: embedder {:.0} MiB, verifier {:.0} MiB (one thread each)", between - before, resident() - between);
+    println!(
+        "memory: embedder {:.0} MiB, verifier {:.0} MiB (one thread each)",
+        between - before,
+        resident() - between
+    );
     assert_eq!(embedder.state(), State::Ready);
     let (store, _) = Store::open(StoreOptions {
         dir: dir.into(),
@@ -161,6 +165,6 @@ async fn main() -> ExitCode {
     ];
     let broken: Vec<_> = bounds.iter().filter(|(_, value, most)| value > most).collect();
     broken.iter().for_each(|(what, value, most)| println!("BROKEN {what}: {value:.2} > {most}"));
-    refrain::app::close(cache).await;
+    refrain::app::close(cache).await.expect("closed");
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -107,8 +107,8 @@ async fn pairs_give_a_table_json_and_a_drawing() {
     }
     let drawn = elements(&files.read("out.svg")).unwrap();
     let count = |name: &str| drawn.iter().filter(|element| *element == name).count();
-    assert_eq!((count("svg"), count("path")), (1, 2), "a line for each policy");
-    assert_eq!(count("circle"), 3, "a mark in the legend and one for each policy");
+    assert_eq!((count("svg"), count("path")), (1, 3), "a line for each policy");
+    assert_eq!(count("circle"), 4, "a mark in the legend and one for each policy");
 }
 
 #[tokio::test(flavor = "multi_thread")]

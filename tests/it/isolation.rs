@@ -6,8 +6,8 @@ use crate::support::{Provider, Refrain, Reply, ask, completion, with};
 
 const INVOICES: &str = "Please go through my last three invoices in detail and tell me which of them is still open and \
                         why it was not settled on time.";
-const INVOICES_TOO: &str = "Please go through my last three invoices in detail, and tell me which of them is still open \
-                            and why it was not settled in time.";
+const INVOICES_TOO: &str = "Hello, please go through my last three invoices in detail and tell me which of them is still \
+                            open and why it was not settled on time. Thanks!";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callers_answer_is_never_another_callers() {

@@ -31,9 +31,9 @@ async fn an_entry_is_stored_found_in_both_ways_and_deleted() {
         [json!({"id": id, "prompt": "How long is the warranty?", "response": "Three years.",
             "attributes": {"lang": "en"}, "similarity": 1.0, "searchStrategy": "exact"})]
     );
-    let near = search(&refrain, json!({"prompt": "How long is your warranty?"})).await;
+    let near = search(&refrain, json!({"prompt": "How long is the warranty, please?"})).await;
     assert_eq!((near[0]["searchStrategy"].as_str(), &near[0]["id"]), (Some("semantic"), &json!(id)));
-    let only_exact = json!({"prompt": "How long is your warranty?", "searchStrategies": ["exact"]});
+    let only_exact = json!({"prompt": "How long is the warranty, please?", "searchStrategies": ["exact"]});
     assert!(search(&refrain, only_exact).await.is_empty());
     let path = format!("{ENTRIES}/{id}");
     assert_eq!(refrain.send("DELETE", &path, &[], None).await.status, 204);
@@ -93,7 +93,7 @@ async fn an_exact_search_finds_an_entry_with_more_attributes_too() {
         let found = search(&refrain, body).await;
         assert_eq!((found.len(), found[0]["searchStrategy"].as_str()), (1, Some("exact")), "{attributes}");
     }
-    let near = json!({"prompt": "How long is your warranty?", "searchStrategies": ["exact"]});
+    let near = json!({"prompt": "How long is the warranty, please?", "searchStrategies": ["exact"]});
     assert!(search(&refrain, near).await.is_empty());
 }
 

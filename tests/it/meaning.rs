@@ -197,7 +197,8 @@ async fn other_scripts_and_long_texts_are_served_exactly_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_decision_and_one_score_on_every_path() {
     let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, "[caches.default]\nsimilarity_threshold = 0.95").await;
+    let policy = "[caches.default]\nsimilarity_threshold = 0.95\nverifier = \"none\"";
+    let refrain = Refrain::start(&provider, policy).await;
     let (known, asked) = ("How do I reset my password?", "What is the tallest tower?");
     refrain.keep(&ask(known)).await;
     refrain.post("/v1/caches/default/entries", &json!({"prompt": known, "response": "so"})).await;
@@ -311,7 +312,7 @@ async fn what_the_policy_makes_of_such_questions_is_shown_on_every_door() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_on_age_holds_for_what_was_stored_without_it() {
     let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, "[caches.default]\nguards.time = \"off\"").await;
+    let refrain = Refrain::start(&provider, "[caches.default]\nguards.time = \"off\"\nverifier = \"none\"").await;
     let (timeless, moving) = ("What is the price of tin per ton?", "What is the current price of tin per ton?");
     let probe = async |text: &str| refrain.chat_with(&[("cache-control", "no-store")], &ask(text)).await;
     let limit = async |patch: Value| {

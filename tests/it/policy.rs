@@ -148,8 +148,10 @@ async fn every_field_has_its_effect_on_the_next_request() {
     let opposite = ask("How do I disable guest access?");
     assert_eq!(outcome(&opposite).await.0, "miss");
     set(json!({"guards": {"negation": false}, "similarityThreshold": 0.7})).await;
+    assert_eq!(outcome(&opposite).await.0, "miss", "the verifier knows an opposite, too");
+    set(json!({"verifier": "none"})).await;
     assert_eq!(outcome(&opposite).await.0, "hit");
-    set(json!({"guards": {"negation": true, "time": "off"}})).await;
+    set(json!({"guards": {"negation": true, "time": "off"}, "verifier": "builtin"})).await;
     assert_eq!(outcome(&opposite).await.0, "miss");
     assert_eq!(outcome(&ask("What is on the menu today?")).await.0, "miss");
     set(json!({"guards": {"time": "bypass"}})).await;

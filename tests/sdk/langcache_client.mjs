@@ -4,7 +4,7 @@ import { LangCache } from "@redis-ai/langcache";
 
 const cache = new LangCache({ serverURL: process.argv[2], cacheId: "faq", apiKey: "any" });
 const stored = await cache.set({ prompt: "How long is the warranty?", response: "Three years.", attributes: { lang: "en" } });
-const found = await cache.search({ prompt: "How long is your warranty?", similarityThreshold: 0.9, attributes: { lang: "en" } });
+const found = await cache.search({ prompt: "How long is the warranty, please?", similarityThreshold: 0.9, attributes: { lang: "en" } });
 assert.equal(found.data.length, 1);
 assert.equal(found.data[0].id, stored.entryId);
 assert.equal(found.data[0].response, "Three years.");

@@ -9,7 +9,7 @@ base = sys.argv[1]
 with LangCache(server_url=base, cache_id="faq", api_key="any") as cache:
     stored = cache.set(prompt="How long is the warranty?", response="Three years.", attributes={"lang": "en"}, ttl_millis=60_000)
     assert stored.entry_id
-    for prompt, strategy in [("How long is the warranty?", SearchStrategy.EXACT), ("How long is your warranty?", SearchStrategy.SEMANTIC)]:
+    for prompt, strategy in [("How long is the warranty?", SearchStrategy.EXACT), ("How long is the warranty, please?", SearchStrategy.SEMANTIC)]:
         found = cache.search(
             prompt=prompt,
             similarity_threshold=0.9,
