@@ -9,6 +9,12 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Words without weight of their own in an English question.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
+/// Words that add nothing to a question.
+const FILLERS: [&str; 11] =
+    ["any", "some", "very", "really", "actually", "currently", "just", "also", "there", "me", "so"];
+/// Words that stand for one another in a question.
+const ALIKE: [(&str, &str); 6] =
+    [("are", "is"), ("am", "is"), ("were", "was"), ("we", "i"), ("our", "my"), ("one", "i")];
 /// What may stand before a question and says nothing.
 const GREETINGS: [&str; 19] = [
     "hi there",
@@ -83,6 +89,10 @@ const HEADS: [(&str, &[&str]); 8] = [
             "what is procedure to",
             "what is way to",
             "in what way can i",
+            "what do i do to",
+            "what should i do to",
+            "what do i need to do to",
+            "i want to know how to",
         ],
     ),
     ("<how-you>", &["how do you", "how can you", "how could you", "how would you"]),
@@ -185,7 +195,7 @@ pub fn without(text: &str) -> Vec<String> {
     while let Some(shorter) = strip(&words) {
         words = shorter;
     }
-    turned(headed(&words).unwrap_or(words))
+    turned(plain(headed(&words).unwrap_or(words)))
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -243,6 +253,14 @@ fn priced(words: &[String]) -> Option<&[String]> {
     cost.or_else(|| PRICES.iter().find_map(|head| rest(words, head))).filter(|thing| !thing.is_empty())
 }
 
+/// Without fillers, each word as the one that stands for it; a text of fillers alone stays.
+fn plain(words: Vec<String>) -> Vec<String> {
+    let kept: Vec<String> = words.iter().filter(|word| !FILLERS.contains(&word.as_str())).cloned().collect();
+    let kept = if kept.is_empty() { words } else { kept };
+    let same = |word: String| ALIKE.iter().find(|(one, _)| *one == word).map_or(word, |(_, same)| (*same).to_owned());
+    kept.into_iter().map(same).collect()
+}
+
 /// "days of leave" as "leave days".
 fn turned(mut words: Vec<String>) -> Vec<String> {
     let plain = |word: &String| word.chars().all(char::is_alphabetic);
@@ -285,6 +303,8 @@ mod tests {
             ("Tell me about the TTL feature.", "What is the TTL feature?"),
             ("Where can I download my invoices?", "where do i download my invoices"),
             ("Can I get a refund?", "Is it possible to get a refund?"),
+            ("How do I delete my account?", "What do I do to delete my account?"),
+            ("Are there any fees for us?", "Are there fees for us?"),
             ("How much does a stamp cost?", "What is the price of a stamp?"),
             ("How many days of leave do I have?", "How many leave days do I have?"),
             ("What's my e-mail address?", "What is my email address"),
