@@ -198,6 +198,20 @@ pub fn without(text: &str) -> Vec<String> {
     turned(plain(headed(&words).unwrap_or(words)))
 }
 
+/// The same words however they are joined: "water proof" is "water-proof" is "waterproof". Numbers stay apart.
+pub fn glued(words: &[String]) -> String {
+    let letters =
+        |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(|c| c.is_alphabetic() || c == '-');
+    let mut glued = String::new();
+    for (i, word) in words.iter().enumerate() {
+        if i > 0 && !(letters(word) && letters(&words[i - 1])) {
+            glued.push(' ');
+        }
+        glued.extend(word.chars().filter(|c| *c != '-' || !letters(word)));
+    }
+    glued
+}
+
 fn words(text: &str) -> Vec<String> {
     let folded: String = text.nfkc().collect::<String>().to_lowercase().replace('’', "'").replace("e-mail", "email");
     let kept = |c: char| c.is_alphanumeric() || "'.+#/%$€£-_=<>*^&|~@".contains(c);
@@ -313,6 +327,16 @@ mod tests {
             let (a, b) = (without(one), without(other));
             assert_eq!(a, b, "{one} / {other}");
         }
+    }
+
+    #[test]
+    fn joined_and_divided_words_are_the_same_and_numbers_are_not() {
+        let glue = |text: &str| glued(&without(text));
+        assert_eq!(glue("Is the pen water proof?"), glue("Is the pen waterproof?"));
+        assert_eq!(glue("What is a well-formed query?"), glue("what is a wellformed query"));
+        assert_ne!(glue("What is 1 2?"), glue("What is 12?"));
+        assert_ne!(glue("What does - do?"), glue("What does -= do?"));
+        assert_ne!(glue("What is x - y?"), glue("What is xy?"));
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub struct Wording {
     capitals: BTreeSet<u64>,
     sentences: usize,
     framed: Vec<u64>,
+    glued: u64,
     framed_set: BTreeSet<u64>,
 }
 
@@ -51,8 +52,10 @@ impl Wording {
         let pick = |list: &[&str]| words.iter().filter(|word| list.contains(word)).map(|word| hash(word)).collect();
         let content = words.iter().filter(|word| !SMALL.contains(word));
         let digits = words.iter().filter(|word| word.chars().any(|c| c.is_ascii_digit()));
-        let framed: Vec<u64> = frame::without(text).iter().map(|word| hash(word)).collect();
+        let unframed = frame::without(text);
+        let framed: Vec<u64> = unframed.iter().map(|word| hash(word)).collect();
         Self {
+            glued: hash(&frame::glued(&unframed)),
             framed_set: framed.iter().copied().collect(),
             framed,
             set: hashed.iter().copied().collect(),
@@ -91,7 +94,7 @@ impl Wording {
             number(self.capitals.intersection(&other.capitals).count()),
             number(self.sentences.abs_diff(other.sentences)),
             flag(self.words.first() == other.words.first()),
-            flag(self.framed == other.framed),
+            flag(self.glued == other.glued),
             alike(&self.framed_set, &other.framed_set),
             flag(self.framed.first() == other.framed.first()),
         ]

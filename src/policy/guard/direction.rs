@@ -125,6 +125,8 @@ enum Link {
     Bare,
     Preposition,
     Conjunction,
+    /// "That was", "that I".
+    Relative,
     Other,
 }
 
@@ -262,7 +264,7 @@ fn joined(one: &Place, two: &Place) -> bool {
     one.linked == Link::Conjunction && one.next == two.key || two.linked == Link::Conjunction && two.next == one.key
 }
 
-/// "Days of leave" are "leave days".
+/// "Days of leave" are "leave days", a "phone that I lost" is a "lost phone".
 fn compounded(ours: (&Place, &Place), theirs: (&Place, &Place)) -> bool {
     let link = |(one, two): (&Place, &Place)| {
         if one.next == two.key {
@@ -273,7 +275,8 @@ fn compounded(ours: (&Place, &Place), theirs: (&Place, &Place)) -> bool {
     };
     match (link(ours), link(theirs)) {
         (Some((first, a)), Some((second, b))) => {
-            first != second && matches!((a, b), (Link::Bare, Link::Preposition) | (Link::Preposition, Link::Bare))
+            let looser = |link: Link| matches!(link, Link::Preposition | Link::Relative);
+            first != second && (a == Link::Bare && looser(b) || looser(a) && b == Link::Bare)
         }
         _ => false,
     }
@@ -298,7 +301,7 @@ fn places(text: &Text) -> Vec<Place> {
                 .and_then(|at| telling.get(at))
                 .filter(|t| plays(&t.folded, MARKER))
                 .map(|t| t.folded.clone()),
-            left: key(i.checked_sub(1).and_then(|at| telling.get(at))),
+            left: key(start(&telling, i).checked_sub(1).and_then(|at| telling.get(at))),
             right: key(telling.get(i + 1)),
             next: key(next.and_then(|at| telling.get(at))),
             linked: next.map_or(Link::Other, |next| link(&telling[i + 1..next])),
@@ -315,8 +318,21 @@ fn link(between: &[&Token]) -> Link {
         [one] if plays(&one.folded, CONJUNCTION) => Link::Conjunction,
         [.., last] if between.iter().any(|t| plays(&t.folded, CONJUNCTION)) && last.function => Link::Conjunction,
         [one] if plays(&one.folded, MARKER) => Link::Preposition,
+        // With a verb or a doer of its own: "the fox that ate" is not "the eaten fox".
+        [first, more @ ..] if relates(first) && !more.is_empty() && more.iter().all(|t| t.function) => Link::Relative,
         _ => Link::Other,
     }
+}
+
+/// Where the word at `i` begins with what relates it to the word before: "that I lost".
+fn start(tokens: &[&Token], i: usize) -> usize {
+    let bare = tokens[..i].iter().rev().take_while(|token| token.function).count();
+    let relative = (i - bare..i).find(|at| *at > 0 && relates(tokens[*at]) && tokens[*at - 1].weighs());
+    relative.unwrap_or(i)
+}
+
+fn relates(token: &Token) -> bool {
+    matches!(token.folded.as_str(), "that" | "which" | "who")
 }
 
 /// Articles and possessives do not tell a place.
@@ -442,6 +458,8 @@ mod tests {
             ("I have a cough. Can I swim?", "Can I swim? I have a cough."),
             ("What is the best way to learn chess?", "How can I learn chess best?"),
             ("How many days of leave do I get?", "How many leave days do I get?"),
+            ("How do I find a lost key?", "How do I find a key that I lost?"),
+            ("Can I restore a deleted list?", "Can I restore a list that was deleted?"),
             ("the colour of the door", "the door colour"),
             ("How is Milvus utilized by Zilliz Cloud?", "How does Zilliz Cloud utilize Milvus?"),
             ("Can you recommend a Rust tutorial in Chinese?", "Is there a Chinese tutorial for Rust?"),
