@@ -164,7 +164,9 @@ async fn main() -> ExitCode {
         ("median semantic hit, ms", median_hit, 10.0),
     ];
     let broken: Vec<_> = bounds.iter().filter(|(_, value, most)| value > most).collect();
-    broken.iter().for_each(|(what, value, most)| println!("BROKEN {what}: {value:.2} > {most}"));
+    for (what, value, most) in &broken {
+        println!("BROKEN {what}: {value:.2} > {most}");
+    }
     refrain::app::close(cache).await.expect("closed");
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -15,7 +15,15 @@ use crate::config::Span;
 
 async fn start(config: &config::Embedder) -> Embedder {
     testing::runtime();
-    Embedder::start_with(config, None, Some(testing::prober())).await.unwrap()
+    let embedder = Embedder::start_with(config, None, Some(testing::prober())).await.unwrap();
+    // A busy machine takes longer to load a model than a service waits for it.
+    for _ in 0..600 {
+        if embedder.state() != State::Loading {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    embedder
 }
 
 async fn real() -> Embedder {

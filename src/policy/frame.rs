@@ -69,7 +69,7 @@ fn words(text: &str) -> Vec<String> {
 fn strip(words: &[String]) -> Option<Vec<String>> {
     let after = |frame: &&str| rest(words, frame).filter(|left| !left.is_empty());
     let asks = |left: &&[String]| left.first().is_some_and(|word| ASKING.contains(&word.as_str()));
-    let greeted = GREETINGS.iter().find_map(|frame| after(frame));
+    let greeted = GREETINGS.iter().find_map(after);
     let told = || TELLING.iter().find_map(|frame| after(frame).filter(asks));
     let closed = || CLOSINGS.iter().find_map(|frame| front(words, frame).filter(|left| !left.is_empty()));
     greeted.or_else(told).or_else(closed).map(<[String]>::to_vec)
