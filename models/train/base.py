@@ -15,6 +15,8 @@ def main():
     args = ap.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     E.fetch(args.out)
+    for wheel in args.out.glob("*.whl"):
+        wheel.unlink()
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 
     python train_reader.py --corpus DIR --base DIR --out DIR [--head mean|align] [--visits N] [--bf16]
 
-`--visits`: how many pairs are read in all (epochs times pairs). A checkpoint is written every ten minutes and at the end;
-the same command goes on from it. One seed; the order of the pairs, their sides and the learning rate follow from the
-step alone, so a resumed run reads what an unbroken one would have read.
+`--visits`: how many pairs are read in all (epochs times pairs). A checkpoint is written every ten minutes (`--save-every`)
+and at the end; the same command goes on from it. One seed; the order of the pairs, their sides and the learning rate follow
+from the step alone, so a resumed run reads what an unbroken one would have read.
 """
 
 import argparse
@@ -80,6 +80,13 @@ def watch(model, tok, sets, bf16):
     return out
 
 
+def write(what, path):
+    """Under another name until it is whole."""
+    part = path.with_name(path.name + ".part")
+    torch.save(what, part)
+    part.replace(path)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--corpus", type=pathlib.Path, required=True)
@@ -91,6 +98,7 @@ def main():
     ap.add_argument("--visits", type=int, required=True)
     ap.add_argument("--rate", type=float, default=RATE)
     ap.add_argument("--watch-every", type=int, default=600, help="seconds")
+    ap.add_argument("--save-every", type=int, default=600, help="seconds")
     ap.add_argument("--bf16", action="store_true")
     ap.add_argument("--threads", type=int, default=2)
     args = ap.parse_args()
@@ -125,9 +133,8 @@ def main():
         print("going on from step", start, flush=True)
 
     def save(step):
-        torch.save({"model": model.state_dict(), "opt": opt.state_dict(), "schedule": schedule.state_dict(),
-                    "step": step, "spent": spent + time.time() - began}, str(path) + ".part")
-        pathlib.Path(str(path) + ".part").replace(path)
+        write({"model": model.state_dict(), "opt": opt.state_dict(), "schedule": schedule.state_dict(),
+               "step": step, "spent": spent + time.time() - began}, path)
 
     began = last_save = last_watch = time.time()
     running = None
@@ -150,7 +157,7 @@ def main():
         now = time.time()
         if step % 50 == 0:
             print(f"{step}/{len(batches)} loss {running:.4f} {(step - start + 1) * BATCH / (now - began):.1f} pairs/s", flush=True)
-        if now - last_save > 600:
+        if now - last_save > args.save_every:
             save(step + 1)
             last_save = time.time()
         if now - last_watch > args.watch_every:
@@ -158,7 +165,7 @@ def main():
             last_watch = time.time()
     save(len(batches))
     print("watch", watch(model, tok, sets, False), flush=True)
-    torch.save(model.state_dict(), args.out / "reader.pt")
+    write(model.state_dict(), args.out / "reader.pt")
     print(f"done in {(spent + time.time() - began) / 60:.1f} minutes", flush=True)
 
 
