@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what the reader is trained on, and what it is watched with.
+"""Writes what the reader is trained on, what it is watched with, and what the judge is trained on.
 
     python corpus.py --data DIR --base DIR --out DIR [--clean] [--frames acts]
 
-`--data` holds the sets (`pairs/<set>.dev.jsonl`, `train/`, `intents/`), `--base` the float MiniLM. `--clean` takes
-licence-clean sets alone. `--frames acts` leaves out the frames around things and requests, as the first run did. Writes `train.json` ([a, b, label, weight, source]), `watch.json` ({set: [[a, b, label]]}, no
-text of which was trained on) and prints what was made.
+`--data` holds the sets (`pairs/<set>.dev.jsonl`, `train/`, `intents/`, `streams/`), `--base` the float MiniLM. `--clean`
+takes licence-clean sets alone. `--frames acts` leaves out the frames around things and requests, as the first two runs did.
+Writes `train.json` ([a, b, label, weight, source]), `watch.json` ({set: [[a, b, label]]}, no text of which was trained on),
+`judge.jsonl` (pairs for the judge) and `token_weights.bin` (how rare each token is), and prints what was made.
 """
 
 import argparse
