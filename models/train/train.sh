@@ -1,27 +1,48 @@
 #!/bin/sh
-# Trains the verifier from the labelled pairs in $1 into $2 (about 3 GB of Python packages beside; hours of one core).
-# It can be broken off and started again: the reader's training goes on from its last checkpoint.
+# Trains the verifier from the labelled pairs in $1 into $2/verifier-en-1. SCALE=1 reads a hundredth of the pairs: a rehearsal.
+# It can be broken off and started again: what is whole stays, and the reader goes on from its last checkpoint.
 set -eu
-data=$1 out=$2 here=$(cd "$(dirname "$0")" && pwd)
-python=${PYTHON:-python3}
-mkdir -p "$out"
-run() { "$python" "$here/$@"; }
-base=$out/base
-[ -f "$base/model.safetensors" ] || run base.py --out "$base"
-[ -f "$out/acts/train.json" ] || run corpus.py --data "$data" --base "$base" --out "$out/acts" --frames acts
-[ -f "$out/all/train.json" ] || run corpus.py --data "$data" --base "$base" --out "$out/all"
-reader() { [ -f "$out/$1/reader.pt" ] || run train_reader.py --base "$base" --out "$out/$@" --head mean --bf16; }
-reader first --corpus "$out/acts" --visits 230000 --rate 2e-4
-reader second --corpus "$out/acts" --start "$out/first/reader.pt" --visits 96000 --rate 1e-4
-reader third --corpus "$out/all" --start "$out/second/reader.pt" --visits 44800 --rate 8e-5
-folder=$out/verifier-en-1
-mkdir -p "$folder"
-run export_reader.py --weights "$out/third/reader.pt" --base "$base" --corpus "$out/all" --out "$folder/reader.onnx"
-cp "$out/all/token_weights.bin" "$folder/"
+export OMP_NUM_THREADS=1 # the same sums in the same order every time
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$2"
+data=$1 out=$(cd "$2" && pwd) python=${PYTHON:-python3} scale=${SCALE:-100}
+[ -f "$out/scale" ] || echo "$scale" > "$out/scale"
+[ "$(cat "$out/scale")" = "$scale" ] || { echo "$out was begun with SCALE=$(cat "$out/scale")" >&2; exit 1; }
+
+run() { script=$1; shift; "$python" "$here/$script" "$@"; }
+service() { (cd "$here/../.." && cargo run --release "$@"); }
+# Makes $1 with the rest of the line, under another name until it is whole.
+make() {
+    whole=$1; shift
+    [ ! -e "$whole" ] || return 0
+    rm -rf "$whole.part"
+    "$@" --out "$whole.part"
+    mv "$whole.part" "$whole"
+}
+reader() {
+    name=$1 visits=$2; shift 2
+    [ ! -f "$out/$name/reader.pt" ] || return 0
+    run train_reader.py --base "$out/base" --out "$out/$name" --visits $((visits * scale / 100)) --head mean --bf16 --threads 1 "$@"
+}
+
+service --bin refrain -- models fetch
+make "$out/base" run base.py
+make "$out/acts" run corpus.py --data "$data" --base "$out/base" --frames acts
+make "$out/all" run corpus.py --data "$data" --base "$out/base"
+reader first 230000 --corpus "$out/acts" --rate 2e-4
+reader second 96000 --corpus "$out/acts" --start "$out/first/reader.pt" --rate 1e-4
+reader third 44800 --corpus "$out/all" --start "$out/second/reader.pt" --rate 8e-5
+make "$out/reader.onnx" run export_reader.py --weights "$out/third/reader.pt" --base "$out/base" --corpus "$out/all"
+
 # A judge that knows nothing first, so that the service's own code can compute the signals that the judge learns from.
-cd "$here/../.."
-run train_judge.py --empty --out "$folder/judge.json" --names "$here/signals.json"
-run manifest.py "$folder"
-cargo run --release --example pair_signals -- "$folder" < "$out/all/judge.jsonl" > "$out/signals.jsonl"
-run train_judge.py --signals "$out/signals.jsonl" --out "$folder/judge.json" --report "$out/report.json"
-run manifest.py "$folder"
+folder=$out/verifier-en-1
+rm -rf "$folder.part"
+mkdir "$folder.part"
+cp "$out/reader.onnx" "$out/all/token_weights.bin" "$folder.part/"
+run train_judge.py --empty --out "$folder.part/judge.json" --names "$here/signals.json"
+run manifest.py "$folder.part"
+service --example pair_signals -- "$folder.part" < "$out/all/judge.jsonl" > "$out/signals.jsonl"
+run train_judge.py --signals "$out/signals.jsonl" --out "$folder.part/judge.json" --report "$out/report.json"
+run manifest.py "$folder.part"
+rm -rf "$folder"
+mv "$folder.part" "$folder"
