@@ -90,7 +90,7 @@ struct Phrase {
 }
 
 /// From one place, form or unit to another.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Journey {
     from: Vec<String>,
     to: Vec<String>,
@@ -175,7 +175,9 @@ impl Order {
             self.journeys.iter().map(Journey::ends_apart).collect(),
             other.journeys.iter().map(Journey::ends_apart).collect(),
         );
-        let pairs = ours_apart.iter().flat_map(|ours| theirs_apart.iter().map(move |theirs| (ours, theirs)));
+        // There and back is the same trip in both texts.
+        let (ours_only, theirs_only) = (beyond(&ours_apart, &theirs_apart), beyond(&theirs_apart, &ours_apart));
+        let pairs = ours_only.iter().flat_map(|ours| theirs_only.iter().map(move |theirs| (ours, theirs)));
         pairs.into_iter().find_map(|(ours, theirs)| {
             let start = meets(&ours.from, &theirs.to).filter(|_| meets(&ours.to, &theirs.to).is_none());
             let end = meets(&ours.to, &theirs.from).filter(|_| meets(&ours.to, &theirs.to).is_none());
@@ -214,6 +216,11 @@ impl Order {
         let (one, two) = pairs.into_iter().find(|(one, two)| turned(*one, *two))?;
         Some(format!("{:?} and {:?} change places", one.0.word, two.0.word))
     }
+}
+
+/// What the others do not have.
+fn beyond<'a>(journeys: &'a [Journey], others: &[Journey]) -> Vec<&'a Journey> {
+    journeys.iter().filter(|journey| !others.contains(journey)).collect()
 }
 
 /// Do two words, each with its place in both texts, stand in each other's?
@@ -460,6 +467,7 @@ mod tests {
             ("How many days of leave do I get?", "How many leave days do I get?"),
             ("How do I find a lost key?", "How do I find a key that I lost?"),
             ("Can I restore a deleted list?", "Can I restore a list that was deleted?"),
+            ("Is there a train Lund to Ystad to Lund?", "Is there any train Lund to Ystad to Lund?"),
             ("the colour of the door", "the door colour"),
             ("How is Milvus utilized by Zilliz Cloud?", "How does Zilliz Cloud utilize Milvus?"),
             ("Can you recommend a Rust tutorial in Chinese?", "Is there a Chinese tutorial for Rust?"),

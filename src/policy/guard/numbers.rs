@@ -99,7 +99,10 @@ impl Numbers {
 
     /// Do the texts agree on other numbers, so that one that differs is meant?
     fn shares(&self, other: &Self) -> bool {
-        self.hard.iter().filter(|ours| other.hard.iter().any(|theirs| ours.agrees(theirs))).count() >= 2
+        let found = |one: &Self, two: &Self| {
+            one.hard.iter().filter(|ours| two.hard.iter().any(|theirs| ours.agrees(theirs))).count()
+        };
+        found(self, other).min(found(other, self)) >= 2
     }
 
     fn silent(&self) -> bool {
