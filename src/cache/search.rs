@@ -78,6 +78,8 @@ pub struct Considered {
     pub similarity: Similarity,
     /// The verifier's probability that one answer serves both, 0 to 1; `None` when it was not asked.
     pub probability: Option<f64>,
+    /// The probability that the policy's target asks of this pair: one for what was read, one for what was not.
+    pub needed: Option<f64>,
     /// Did the verifier's reader read both texts?
     pub read: bool,
     /// `hit`, or the reason's label.
@@ -117,8 +119,8 @@ impl Found {
             let guards = explain_guards(query, &one.stored);
             let label = verdict.map_or_else(MissReason::as_str, |()| "hit");
             let (id, similarity) = (one.stored.entry.id, one.similarity);
-            let (probability, read) = (one.probability, one.read);
-            self.considered.push(Considered { id, similarity, probability, read, verdict: label, guards });
+            let (probability, needed, read) = (one.probability, one.needed, one.read);
+            self.considered.push(Considered { id, similarity, probability, needed, read, verdict: label, guards });
         }
         match verdict {
             Ok(()) => {
@@ -137,6 +139,7 @@ struct Scored {
     similarity: Similarity,
     freshness: Freshness,
     probability: Option<f64>,
+    needed: Option<f64>,
     read: bool,
 }
 
@@ -194,7 +197,7 @@ impl Cache {
             found.best = found.best.max(Some(similarity));
             let entry = &stored.entry;
             let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
-            let mut one = Scored { stored, similarity, freshness, probability: None, read: false };
+            let mut one = Scored { stored, similarity, freshness, probability: None, needed: None, read: false };
             match self.first(query, &mut one) {
                 First::Passes => found.settle(query, one, Ok(())),
                 First::Fails(reason) => found.settle(query, one, Err(reason)),
@@ -249,7 +252,7 @@ impl Cache {
         let Some(glance) = glance else {
             return query.bar.unlooked(one.similarity.get()).map_or_else(First::Fails, |()| First::Passes);
         };
-        one.probability = Some(glance.probability);
+        (one.probability, one.needed) = (Some(glance.probability), Some(lines.needed(glance.change, false)));
         match lines.settle(glance.change, glance.probability) {
             Settled::Yes => First::Passes,
             Settled::No => First::Fails(MissReason::Verifier),
@@ -270,6 +273,7 @@ impl Cache {
             let verdict = match self.inner.verifier.read(query.asked.text, &one.stored.entry.text, &glance).await {
                 Ok(probability) => {
                     (one.probability, one.read) = (Some(probability), true);
+                    one.needed = Some(lines.needed(glance.change, true));
                     crate::metrics::verifier_read();
                     if lines.pass(glance.change, probability) { Ok(()) } else { Err(MissReason::Verifier) }
                 }

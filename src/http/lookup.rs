@@ -227,7 +227,7 @@ fn candidate(considered: &Considered) -> Value {
         .collect();
     json!({
         "entryId": considered.id, "similarity": considered.similarity, "probability": considered.probability,
-        "read": considered.read, "verdict": considered.verdict, "guards": guards,
+        "probabilityNeeded": considered.needed, "read": considered.read, "verdict": considered.verdict, "guards": guards,
     })
 }
 

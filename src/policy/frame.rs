@@ -35,7 +35,7 @@ fn fronted(text: &str) -> Option<String> {
         .then(|| format!("{} {phrase}", question.trim_end_matches(['?', ' '])))
 }
 
-/// The same words however they are joined: "water proof" is "water-proof" is "waterproof". Numbers stay apart.
+/// The same words however they are joined: "water proof" as "water-proof" as "waterproof". Numbers stay apart.
 pub fn glued(words: &[String]) -> String {
     let letters =
         |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(|c| c.is_alphabetic() || c == '-');

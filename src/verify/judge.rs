@@ -110,7 +110,7 @@ pub enum Settled {
 impl Lines {
     /// What a cheap probability settles.
     pub fn settle(&self, change: Change, cheap: f64) -> Settled {
-        if cheap >= self.mark(change).sure {
+        if cheap >= self.needed(change, false) {
             Settled::Yes
         } else if cheap < self.hopeless {
             Settled::No
@@ -121,7 +121,13 @@ impl Lines {
 
     /// Is a full probability a yes?
     pub fn pass(&self, change: Change, full: f64) -> bool {
-        full >= self.mark(change).pass
+        full >= self.needed(change, true)
+    }
+
+    /// The probability from which a change is served: once read, or by the cheap stage alone.
+    pub fn needed(&self, change: Change, read: bool) -> f64 {
+        let mark = self.mark(change);
+        if read { mark.pass } else { mark.sure }
     }
 
     fn mark(&self, change: Change) -> Mark {

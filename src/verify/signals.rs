@@ -34,7 +34,7 @@ pub fn names() -> Vec<&'static str> {
 pub fn of(a: &Side<'_>, b: &Side<'_>, cosine: f32, weight: &impl Fn(u32) -> f32) -> Option<Vec<f32>> {
     let mut signals = vec![cosine];
     signals.extend(alignment(a.tokens, b.tokens, weight)?);
-    signals.extend(a.wording.compare(b.wording));
+    signals.extend(a.wording.compare(b.wording, cosine));
     signals.extend(guard::hints(a.features, b.features).signals());
     let verdicts = guard::verdicts(a.features, b.features, &every_guard());
     signals.extend(verdicts.iter().map(|(_, veto)| f32::from(u8::from(veto.is_some()))));

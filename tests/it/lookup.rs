@@ -55,6 +55,28 @@ async fn an_explanation_names_each_candidate_and_the_guard_that_refused_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_explanation_shows_the_probability_beside_the_one_that_was_needed() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    refrain.keep(&ask("How do I reset my password?")).await;
+    for (prompt, outcome) in [
+        ("Could you tell me how I can reset my password?", "hit"),
+        ("I need a new password, how do I get one?", "miss"),
+    ] {
+        let told = lookup(&refrain, json!({"request": ask(prompt), "explain": true})).await;
+        let candidate = &told["candidates"][0];
+        let number = |name: &str| candidate[name].as_f64().unwrap();
+        assert_eq!(told["outcome"], outcome, "{told}");
+        assert_eq!(number("probability") >= number("probabilityNeeded"), outcome == "hit", "{candidate}");
+    }
+    let body = json!({"request": ask("I need a new password, how do I get one?"), "explain": true});
+    let needed = async || lookup(&refrain, body.clone()).await["candidates"][0]["probabilityNeeded"].as_f64().unwrap();
+    let strict = needed().await;
+    refrain.send("PATCH", "/v1/caches/default", &[], Some(&json!({"targetErrorRate": 0.1}))).await;
+    assert!(needed().await < strict, "a looser target needs less");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_threshold_of_the_caller_tightens() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

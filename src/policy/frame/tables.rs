@@ -3,25 +3,8 @@
 /// Words without weight of their own in an English question.
 pub(super) const ARTICLES: [&str; 3] = ["a", "an", "the"];
 /// Words that add nothing to a question.
-pub(super) const FILLERS: [&str; 17] = [
-    "any",
-    "some",
-    "very",
-    "really",
-    "actually",
-    "currently",
-    "just",
-    "also",
-    "there",
-    "me",
-    "so",
-    "exactly",
-    "ever",
-    "even",
-    "own",
-    "possible",
-    "available",
-];
+pub(super) const FILLERS: [&str; 12] =
+    ["any", "some", "very", "really", "actually", "currently", "also", "there", "me", "so", "exactly", "ever"];
 /// Words that stand for one another in a question.
 pub(super) const ALIKE: [(&str, &str); 14] = [
     ("are", "is"),
