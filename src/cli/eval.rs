@@ -45,7 +45,7 @@ pub struct EvalArgs {
     /// Floors for the shipped thresholds (TOML: [SET.POLICY] min_hit_rate, max_false_hit_rate); exit 1 when one breaks
     #[arg(long, value_name = "FILE", requires = "pairs")]
     assert: Option<PathBuf>,
-    /// List the first N wrong hits of each stream and set of conversations
+    /// List the first N wrong hits of each set
     #[arg(long, value_name = "N", default_value_t = 0)]
     wrong: usize,
     /// Read the first N rows of each file only
@@ -100,7 +100,7 @@ pub fn run(args: &EvalArgs, env: &BTreeMap<String, String>) -> ExitCode {
     measuring::run(&args.engine, env, async |bench: &Bench| {
         let mut results = Results::default();
         for set in &input.pairs {
-            results.pairs(bench, set).await?;
+            results.pairs(bench, set, args.wrong).await?;
         }
         for set in input.streams {
             results.stream(bench, set, args.wrong).await?;
@@ -114,7 +114,7 @@ pub fn run(args: &EvalArgs, env: &BTreeMap<String, String>) -> ExitCode {
 }
 
 impl Results {
-    async fn pairs(&mut self, bench: &Bench, set: &Set<PairRow>) -> Result<(), String> {
+    async fn pairs(&mut self, bench: &Bench, set: &Set<PairRow>, listed: usize) -> Result<(), String> {
         let bar = measuring::bar(&set.name, set.rows.len())?;
         let judged = pairs::compare(&bench.cache, &bench.policy, &set.rows, &|| bar.inc(1)).await;
         bar.finish_and_clear();
@@ -131,6 +131,10 @@ impl Results {
         }
         let near = service.shipped_threshold(Policy::Guarded);
         say(table::guards(&guards::table(&judged, near), near).trim_start_matches('\n'));
+        for (row, pair) in set.rows.iter().zip(&judged).filter(|(_, pair)| pair.would.serve && !pair.same).take(listed)
+        {
+            say(&table::served(pair.cosine, &pair.id, &row.asked, &row.stored));
+        }
         Ok(())
     }
 

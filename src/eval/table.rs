@@ -124,7 +124,7 @@ pub fn replay(replay: &Replay, listed: usize) -> String {
     }
     text.push_str(&counts("all", total));
     for wrong in replay.wrong.iter().take(listed) {
-        text.push_str(&served(wrong.similarity.get(), &wrong.id, &wrong.asked, &wrong.stored));
+        text.push_str(&served(wrong.similarity.get().into(), &wrong.id, &wrong.asked, &wrong.stored));
     }
     text
 }
@@ -134,7 +134,8 @@ fn counts(title: &str, counts: Counts) -> String {
     format!("{}\n", line.trim_end())
 }
 
-fn served(similarity: f32, id: &str, asked: &str, stored: &str) -> String {
+/// A hit that was wrong.
+pub fn served(similarity: f64, id: &str, asked: &str, stored: &str) -> String {
     format!("\n  wrong hit {similarity:.4} ({id})\n    asked  {asked:?}\n    served {stored:?}\n")
 }
 
@@ -157,7 +158,7 @@ pub fn conversations(asked: &Conversations, listed: usize) -> String {
         text.push_str(&format!("\n  true pairs that were not hit{}\n", counted(&total.missed, "")));
     }
     for wrong in asked.wrong.iter().take(listed) {
-        text.push_str(&served(wrong.similarity, &wrong.id, &wrong.asked, &wrong.stored));
+        text.push_str(&served(wrong.similarity.into(), &wrong.id, &wrong.asked, &wrong.stored));
     }
     text
 }

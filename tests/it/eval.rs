@@ -112,6 +112,21 @@ async fn pairs_give_a_table_json_and_a_drawing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_pairs_that_are_served_against_their_label_are_listed() {
+    let files = Files::new();
+    let labelled = files.rows(
+        "odd.jsonl",
+        &[
+            json!({"id": "p1", "a": "How do I reset my password?", "b": "How can I reset my password?", "label": 0}),
+            json!({"id": "p2", "a": "How do I enable the fan?", "b": "How do I disable the fan?", "label": 0}),
+        ],
+    );
+    let (code, said) = run(&["eval", "--pairs", &labelled, "--wrong", "5"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("wrong hit 0.99") && said.contains("(p1)") && !said.contains("(p2)"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_floor_that_does_not_hold_fails_by_name() {
     let files = Files::new();
     let pairs = files.pairs();
