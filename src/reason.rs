@@ -96,6 +96,8 @@ reasons! {
         GuardScript = "guard-script",
         /// Near entries speak of another time.
         GuardTime = "guard-time",
+        /// Near entries need the conversation that they were asked in.
+        History = "history",
         /// The verifier does not trust that one answer serves both.
         Verifier = "verifier",
         /// The verifier could not look at the near entries, and they are not near enough without it.

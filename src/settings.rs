@@ -28,6 +28,16 @@ pub enum Sharing {
     Cache,
 }
 
+/// What the turns before the last one mean for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum History {
+    /// Only requests with the same turns share answers.
+    Exact,
+    /// A last turn that needs none of them is answered whatever they are.
+    SelfContained,
+}
+
 /// A way to find an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -160,6 +170,8 @@ pub struct CachePolicy {
     pub verifier: VerifierChoice,
     /// How many of the near prompts that ask something else may be served, as a share of all of them; 0.001 to 0.1.
     pub target_error_rate: f64,
+    /// Whether the turns before the last one must be equal.
+    pub history: History,
     /// Lifetime of an entry in seconds, counted from the provider's answer and never renewed by a hit.
     pub ttl: u64,
     /// The longest lifetime a caller may ask for, in seconds.
@@ -188,6 +200,7 @@ impl Default for CachePolicy {
             similarity_threshold: None,
             verifier: VerifierChoice::Builtin,
             target_error_rate: 0.01,
+            history: History::Exact,
             ttl: 86_400,
             max_ttl: 604_800,
             sharing: Sharing::Tenant,

@@ -13,9 +13,10 @@ use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard;
 use crate::policy::partition::{PlainScope, Scope};
+use crate::policy::self_contained;
 use crate::prompt::Prompt;
 use crate::reason::{BypassReason, MissReason};
-use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
+use crate::settings::{CachePolicy, History, Mode, Strategy, TimeGuard};
 use crate::store::{AttributeFilter, Stored};
 use crate::types::{EntryId, ExactKey, Fingerprint, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
 
@@ -175,7 +176,7 @@ impl Cache {
         let partition = embedding
             .as_ref()
             .and_then(|_| self.inner.embedder.fingerprint())
-            .map(|fingerprint| question.scope.partition(&prompt.shape, &fingerprint));
+            .map(|fingerprint| question.scope.partition(shape(prompt, policy).0, &fingerprint));
         Keep {
             kind: EntryKind::Provider,
             cache: question.scope.cache.clone(),
@@ -261,8 +262,9 @@ impl Cache {
         (now, time_limit): (Timestamp, Option<Duration>),
     ) -> Found {
         let prompt = question.prompt;
+        let (shape, alone) = shape(prompt, policy);
         let mut query = Query {
-            partition: question.scope.partition(&prompt.shape, fingerprint),
+            partition: question.scope.partition(shape, fingerprint),
             asked: &Asked::of(&prompt.text, embedding),
             filter: AttributeFilter::Any,
             bar: self.bar(policy, question.directives.threshold, fingerprint),
@@ -271,6 +273,7 @@ impl Cache {
             now,
             time_limit,
             wanted: 1,
+            alone,
             explain: question.explain,
         };
         let mut found = self.search(&query).await;
@@ -342,6 +345,15 @@ fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Optio
         freshness,
         probability: None,
     })
+}
+
+/// What must be equal for a semantic hit, and whether the turns before the last one are left out of that.
+fn shape<'p>(prompt: &'p Prompt, policy: &CachePolicy) -> (&'p [u8], bool) {
+    let alone = prompt.alone.as_ref().filter(|_| policy.history == History::SelfContained);
+    match alone.filter(|_| self_contained::stands_alone(&prompt.text)) {
+        Some(alone) => (alone, true),
+        None => (&prompt.shape, false),
+    }
 }
 
 fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered>) -> Hit {

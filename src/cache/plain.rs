@@ -125,6 +125,7 @@ impl Cache {
             now,
             time_limit: freshness::time_limit(policy, sensitive),
             wanted: query.wanted,
+            alone: false,
             explain: false,
         };
         let found = |p: Passed| PlainFound { stored: p.stored, similarity: p.similarity, tier: Tier::Semantic };

@@ -14,6 +14,7 @@ use crate::embedding::Embedding;
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard::{self, Features, GuardName};
+use crate::policy::self_contained;
 use crate::policy::wording::Wording;
 use crate::reason::MissReason;
 use crate::settings::Guards;
@@ -55,6 +56,8 @@ pub(super) struct Query<'a> {
     pub time_limit: Option<Duration>,
     /// How many passing candidates are wanted.
     pub wanted: usize,
+    /// The asked prompt left a history behind: so must the stored one be able to.
+    pub alone: bool,
     /// Judge every guard, for `explain`.
     pub explain: bool,
 }
@@ -225,6 +228,9 @@ impl Cache {
         }
         if self.is_refused(&one.stored.entry, query.asked.text) {
             return First::Fails(MissReason::Wrong);
+        }
+        if query.alone && !self_contained::stands_alone(&one.stored.entry.text) {
+            return First::Fails(MissReason::History);
         }
         if one.stored.entry.text == query.asked.text {
             return First::Passes;

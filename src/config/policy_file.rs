@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::Span;
-use crate::settings::{CachePolicy, Guards, Mode, Sharing, Strategy, VerifierChoice};
+use crate::settings::{CachePolicy, Guards, History, Mode, Sharing, Strategy, VerifierChoice};
 
 /// The fields that a config file sets; the rest keep their defaults.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub struct FilePolicy {
     pub verifier: Option<VerifierChoice>,
     /// See [`CachePolicy::target_error_rate`].
     pub target_error_rate: Option<f64>,
+    /// See [`CachePolicy::history`].
+    pub history: Option<History>,
     /// See [`CachePolicy::ttl`].
     pub ttl: Option<Span>,
     /// See [`CachePolicy::max_ttl`].
@@ -49,6 +51,7 @@ impl FilePolicy {
             similarity_threshold: self.similarity_threshold.or(base.similarity_threshold),
             verifier: self.verifier.unwrap_or(base.verifier),
             target_error_rate: self.target_error_rate.unwrap_or(base.target_error_rate),
+            history: self.history.unwrap_or(base.history),
             ttl: self.ttl.map_or(base.ttl, |span| span.0.as_secs()),
             max_ttl: self.max_ttl.map_or(base.max_ttl, |span| span.0.as_secs()),
             sharing: self.sharing.unwrap_or(base.sharing),

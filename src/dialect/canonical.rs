@@ -37,12 +37,15 @@ pub struct Printed {
 ///
 /// `cut` names values inside `value` by identity, in the order in which they are printed, none inside another.
 pub fn print(value: &Value<'_>, cut: &[&Value<'_>]) -> Printed {
-    let mut out = Vec::with_capacity(1 + value.weight());
-    out.push(VERSION);
-    let mut printer = Printer { out, cut, ranges: Vec::with_capacity(cut.len()) };
-    printer.value(value);
+    let printer = Printer::run(value, cut, &[]);
     let shape = shape(&printer.out, &printer.ranges);
     Printed { canonical: printer.out.into(), shape: shape.into() }
+}
+
+/// The shape of `value` as if the list elements named by `skipped` were not there.
+pub fn shape_without(value: &Value<'_>, cut: &[&Value<'_>], skipped: &[&Value<'_>]) -> Bytes {
+    let printer = Printer::run(value, cut, skipped);
+    shape(&printer.out, &printer.ranges).into()
 }
 
 /// The whole number that a number text means, however it is spelled.
@@ -68,10 +71,19 @@ fn shape(canonical: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
 struct Printer<'c> {
     out: Vec<u8>,
     cut: &'c [&'c Value<'c>],
+    skipped: &'c [&'c Value<'c>],
     ranges: Vec<Range<usize>>,
 }
 
-impl Printer<'_> {
+impl<'c> Printer<'c> {
+    fn run(value: &Value<'_>, cut: &'c [&'c Value<'c>], skipped: &'c [&'c Value<'c>]) -> Self {
+        let mut out = Vec::with_capacity(1 + value.weight());
+        out.push(VERSION);
+        let mut printer = Self { out, cut, skipped, ranges: Vec::with_capacity(cut.len()) };
+        printer.value(value);
+        printer
+    }
+
     fn value(&mut self, value: &Value<'_>) {
         let start = self.out.len();
         match value {
@@ -90,7 +102,9 @@ impl Printer<'_> {
 
     fn array(&mut self, elements: &[Value<'_>]) {
         self.out.push(b'[');
-        for (at, element) in elements.iter().enumerate() {
+        let kept =
+            elements.iter().filter(|element| !self.skipped.iter().any(|skipped| std::ptr::eq(*skipped, *element)));
+        for (at, element) in kept.enumerate() {
             if at > 0 {
                 self.out.push(b',');
             }

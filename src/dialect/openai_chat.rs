@@ -11,11 +11,13 @@
 //! A request that cannot be answered by meaning is read all the same: it names its reason in `bypass`, and the exact
 //! tier works for it.
 
+use bytes::Bytes;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::Unreadable;
 use super::canonical;
 use super::json::{self, Object, Value};
+use crate::policy::self_contained;
 use crate::prompt::Prompt;
 use crate::reason::BypassReason;
 use crate::types::Dialect;
@@ -51,11 +53,13 @@ pub fn parse(body: &[u8]) -> Result<Prompt, Unreadable> {
     let turn = messages.iter().rfind(|message| is_from(message, "user")).map(Turn::of).unwrap_or_default();
     let printed = canonical::print(&request, &turn.cut);
     let bypass = bypass(members, messages, &turn.text);
+    let alone = bypass.is_none().then(|| alone(&request, messages, &turn.cut)).flatten();
     Ok(Prompt {
         dialect: Dialect::OpenAi,
         model: members.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
         canonical: printed.canonical,
         shape: printed.shape,
+        alone,
         plain: bypass.is_none() && is_plain(members, messages),
         bypass,
         text: turn.text,
@@ -163,6 +167,23 @@ fn bypass(request: &Object<'_>, messages: &[Value<'_>], text: &str) -> Option<By
     reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
 }
 
+/// The shape without the turns before the last one; `None` without such turns, or when they reach further than their own
+/// answers.
+fn alone(request: &Value<'_>, messages: &[Value<'_>], cut: &[&Value<'_>]) -> Option<Bytes> {
+    let (_, before) = messages.split_last()?;
+    let turns: Vec<&Value<'_>> = before.iter().filter(|message| !instructs(message)).collect();
+    let directed = |message: &&Value<'_>| is_from(message, "user") && self_contained::directs(&Turn::of(message).text);
+    let talk = turns.iter().all(|message| matches!(role(message), "user" | "assistant"));
+    let called =
+        turns.iter().any(|message| message.as_object().is_some_and(|turn| turn.present("tool_calls").is_some()));
+    (!turns.is_empty() && talk && !called && !turns.iter().any(directed))
+        .then(|| canonical::shape_without(request, cut, &turns))
+}
+
+fn instructs(message: &Value<'_>) -> bool {
+    matches!(role(message), "system" | "developer")
+}
+
 /// Any tool in play: offered, chosen, or run by the provider itself.
 fn offers_tools(request: &Object<'_>) -> bool {
     let offered = |name| request.present(name).is_some_and(|tools| !is_empty_list(tools));
@@ -241,7 +262,7 @@ fn is_plain(request: &Object<'_>, messages: &[Value<'_>]) -> bool {
         request.present(name).is_none() || (*name == "response_format" && format_type(request) == Some("text"))
     });
     let before = messages.split_last().map(|(_, before)| before).unwrap_or_default();
-    free_form && before.iter().all(|message| matches!(role(message), "system" | "developer"))
+    free_form && before.iter().all(instructs)
 }
 
 #[cfg(test)]

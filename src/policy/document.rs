@@ -13,7 +13,7 @@ use crate::error::Invalid;
 use crate::settings::CachePolicy;
 
 /// Fields of the policy language that this version does not act on.
-const WITHOUT_EFFECT: [&str; 4] = ["staleWhileRevalidate", "staleIfError", "history", "attributesRequired"];
+const WITHOUT_EFFECT: [&str; 3] = ["staleWhileRevalidate", "staleIfError", "attributesRequired"];
 
 /// The policy as `GET` shows it: exactly the fields that have an effect.
 pub fn to_json(policy: &CachePolicy) -> Value {
@@ -173,6 +173,7 @@ fn accepted(name: &str) -> &'static str {
         "maxTemperature" => "a number from 0 to 2, or null",
         "verifier" => "\"builtin\" or \"none\"",
         "targetErrorRate" => "a number from 0.001 to 0.1",
+        "history" => "\"exact\" or \"self-contained\"",
         "sharing" => "\"tenant\" or \"cache\"",
         "guards" => "an object of guards",
         "curated" => "true or false",
@@ -214,6 +215,7 @@ mod tests {
             (r#"{"staleIfError":5}"#, "staleIfError"),
             (r#"{"verifier":"other"}"#, "verifier"),
             (r#"{"targetErrorRate":0.5}"#, "targetErrorRate"),
+            (r#"{"history":"none"}"#, "history"),
             (r#"{"colour":"red"}"#, "colour"),
             ("[]", "body"),
             ("{", "body"),

@@ -13,4 +13,5 @@ pub mod freshness;
 pub mod guard;
 pub mod partition;
 pub mod rate;
+pub mod self_contained;
 pub mod wording;

@@ -15,6 +15,7 @@ mod feedback;
 mod framing;
 mod freshness;
 mod growth;
+mod histories;
 #[cfg(feature = "hub")]
 mod hub;
 mod isolation;
