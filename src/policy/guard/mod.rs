@@ -15,9 +15,12 @@ mod casing;
 mod direction;
 mod extra;
 mod fold;
+mod forms;
+mod gap;
 mod hidden;
 mod hints;
 mod lexicon;
+mod modality;
 mod names;
 mod nearness;
 mod negation;
@@ -25,11 +28,13 @@ mod numbers;
 mod numerals;
 mod payload;
 mod polarity;
+mod quantifiers;
 mod quantity;
 mod reader;
 mod relation;
 mod script;
 mod stem;
+mod symbols;
 mod text;
 mod time;
 mod words;
@@ -144,13 +149,16 @@ pub struct Features {
     composed: String,
     content: nearness::Content,
     numbers: numbers::Numbers,
+    quantifiers: quantifiers::Quantifiers,
     negation: negation::Negation,
     names: names::Names,
     casing: casing::Casing,
     order: direction::Order,
+    gap: gap::Gap,
     asked: asked::Asked,
     relations: relation::Relations,
     words: words::Words,
+    forms: forms::Forms,
     extra: extra::Extra,
     payload: payload::Payload,
     script: script::Script,
@@ -164,13 +172,16 @@ impl Features {
         Self {
             content: nearness::Content::of(&text),
             numbers: numbers::Numbers::of(&text),
+            quantifiers: quantifiers::Quantifiers::of(&text),
             negation: negation::Negation::of(&text),
             names: names::Names::of(&text),
             casing: casing::Casing::of(&text),
             order: direction::Order::of(&text),
+            gap: gap::Gap::of(&text),
             asked: asked::Asked::of(&text),
             relations: relation::Relations::of(&text),
             words: words::Words::of(&text),
+            forms: forms::Forms::of(&text),
             extra: extra::Extra::of(&text),
             payload: payload::Payload::of(&text),
             script: script::Script::of(&text),
@@ -181,18 +192,24 @@ impl Features {
 
     fn difference(&self, other: &Self, guard: GuardName, near: &Nearness<'_>) -> Option<String> {
         match guard {
-            GuardName::Numbers => self.numbers.difference(&other.numbers, near),
+            GuardName::Numbers => {
+                let numbers = self.numbers.difference(&other.numbers, near);
+                numbers.or_else(|| self.quantifiers.difference(&other.quantifiers, near))
+            }
             GuardName::Negation => self.negation.difference(&other.negation, near),
             GuardName::Names => self.names.difference(&other.names, near),
             GuardName::Casing => self.casing.difference(&other.casing),
             GuardName::Direction => {
-                self.order.difference(&other.order, near).or_else(|| self.relations.difference(&other.relations, near))
+                let swapped = self.order.difference(&other.order, near);
+                let turned = || self.relations.difference(&other.relations, near);
+                swapped.or_else(turned).or_else(|| self.gap.difference(&other.gap, near))
             }
             GuardName::Asked => self.asked.difference(&other.asked, near),
             GuardName::Payload => self.payload.difference(&other.payload, near),
             GuardName::Words => {
                 let exchanged = self.words.difference(&other.words, near);
-                exchanged.or_else(|| self.extra.difference(&other.extra, near))
+                let formed = || self.forms.difference(&other.forms, near);
+                exchanged.or_else(|| self.extra.difference(&other.extra, near)).or_else(formed)
             }
             GuardName::Script => self.script.difference(&other.script),
             GuardName::Time => self.moments.difference(&other.moments, near),

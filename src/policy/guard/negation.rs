@@ -243,10 +243,15 @@ fn negates_in_words(text: &Text, i: usize, token: &Token) -> bool {
         return true;
     }
     let after = text.ahead(i, 1);
-    if matches!(word, "stop" | "stops" | "stopped") {
-        let gerund = |ahead: usize| text.ahead(i, ahead).is_some_and(|t| t.folded.ends_with("ing"));
-        let from = |ahead: usize| text.ahead(i, ahead).is_some_and(|t| t.folded == "from") && gerund(ahead + 1);
-        return gerund(1) || (2..5).any(from);
+    let gerund = |ahead: usize| text.ahead(i, ahead).is_some_and(|t| t.folded.ends_with("ing"));
+    let from = |ahead: usize| text.ahead(i, ahead).is_some_and(|t| t.folded == "from") && gerund(ahead + 1);
+    match word {
+        "stop" | "stops" | "stopped" => return gerund(1) || (2..5).any(from),
+        // "Keep the milk from boiling", but not "keep from Monday on".
+        "keep" | "keeps" | "kept" | "protect" | "protects" | "protected" | "save" | "saves" => return (2..5).any(from),
+        // "Apart from Lund", "aside from Lund".
+        "apart" | "aside" => return after.is_some_and(|t| t.folded == "from"),
+        _ => {}
     }
     if !is_negator(word) {
         return false;
@@ -340,6 +345,9 @@ mod tests {
             ("Why does the pump start?", "Why doesn't the pump start?"),
             ("Is it possible to rent a drone?", "Is it impossible to rent a drone?"),
             ("Is the claim legal?", "Is the claim illegal?"),
+            ("How do I boil milk?", "How do I keep milk from boiling?"),
+            ("How do I wilt spinach?", "How do I protect spinach from wilting?"),
+            ("Apart from Lund, where is it taught?", "In Lund, where is it taught?"),
             ("Is the dye harmful?", "Is the dye harmless?"),
             ("member rates", "non-member rates"),
             ("How to avoid a flat tyre", "How to get a flat tyre"),
@@ -369,6 +377,9 @@ mod tests {
         for (a, b) in [
             ("Why won't the pump start?", "The pump does not start, why?"),
             ("Is train no. 7 late?", "Is train 7 late?"),
+            ("How do I keep milk from boiling?", "How do I prevent milk from boiling?"),
+            ("Which games were saved from Monday?", "Which games did I save from Monday?"),
+            ("Tell parts apart", "Tell the parts apart"),
             ("tell me whether or not it rains", "tell me whether it rains"),
             ("neither red nor blue", "not red or blue"),
             ("How do I install a tap?", "What is the way to install a tap?"),

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 use super::lexicon::{self, HashSet};
 use super::nearness::{self, Nearness};
+use super::symbols::Symbols;
 use super::text::Text;
 
 static INSTRUCTIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
@@ -71,6 +72,7 @@ pub(super) struct Payload {
     tail: Option<String>,
     /// Runs of operator characters.
     operators: Vec<String>,
+    symbols: Symbols,
     emoji: Vec<char>,
     invisible: Vec<char>,
     /// No word or number in it: all that there is must be equal.
@@ -90,6 +92,7 @@ impl Payload {
             words: words(text),
             tail: tail(&composed),
             operators: operators(&composed),
+            symbols: Symbols::of(&composed),
             emoji,
             invisible,
             wordless,
@@ -114,6 +117,9 @@ impl Payload {
         }
         if self.operators != other.operators && near.close() {
             return Some("other operators".to_owned());
+        }
+        if let Some(symbols) = self.symbols.difference(&other.symbols).filter(|_| near.close()) {
+            return Some(symbols);
         }
         // An emoji in one text only may be mere politeness.
         let emoji = self.emoji != other.emoji && !self.emoji.is_empty() && !other.emoji.is_empty();

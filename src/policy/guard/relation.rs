@@ -3,11 +3,12 @@
 //! The words that carry the topic are the same, and so an embedding sees no difference. Each rule looks at two texts
 //! that both say something about the relation; a text that leaves it open is no evidence.
 
+use super::modality::{Modality, modality};
 use super::nearness::Nearness;
 use super::text::{Kind, Text, Token};
 
 /// Words of which one instead of the other asks the opposite, or something else.
-const OPPOSED: [(&str, &str); 13] = [
+const OPPOSED: [(&str, &str); 15] = [
     ("to", "from"),
     ("to", "by"),
     ("for", "against"),
@@ -15,6 +16,8 @@ const OPPOSED: [(&str, &str); 13] = [
     ("favour", "against"),
     ("about", "by"),
     ("within", "after"),
+    ("within", "beyond"),
+    ("if", "unless"),
     ("during", "after"),
     ("during", "before"),
     ("until", "from"),
@@ -44,18 +47,6 @@ const CLAUSES: [&str; 9] = ["if", "when", "because", "while", "since", "although
 
 const BE: [&str; 8] = ["is", "are", "was", "were", "be", "been", "being", "get"];
 
-/// What a question that opens so wants to know.
-fn permission(words: &[&str]) -> Option<&'static str> {
-    let needs = words.windows(2).take(5).any(|pair| matches!(pair, ["have" | "need" | "has" | "needs", "to"]));
-    match *words.first()? {
-        "can" | "could" | "may" => Some("can"),
-        "should" => Some("should"),
-        "must" => Some("must"),
-        "do" | "does" if needs => Some("must"),
-        _ => None,
-    }
-}
-
 /// What one text says of the relation between its things.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Relations {
@@ -70,7 +61,7 @@ pub(super) struct Relations {
     passive: bool,
     /// "Is used in", which leaves open who uses it.
     placed: bool,
-    permission: Option<&'static str>,
+    modality: Option<Modality>,
 }
 
 impl Relations {
@@ -95,7 +86,7 @@ impl Relations {
             parts: if with_person && !movable { parts.collect() } else { Vec::new() },
             passive: passive(text, &["by"]),
             placed: passive(text, &["in", "on", "at", "within"]),
-            permission: permission(&words),
+            modality: modality(&words),
         }
     }
 
@@ -103,9 +94,9 @@ impl Relations {
         if near.apart() > 2 {
             return None;
         }
-        let asked = || match (self.permission, other.permission) {
-            (Some(ours), Some(theirs)) if ours != theirs => Some(format!("{ours:?} against {theirs:?}")),
-            _ => None,
+        let asked = || {
+            let (ours, theirs) = (self.modality?, other.modality?);
+            ours.excludes(theirs).then(|| format!("{} against {}", ours.as_str(), theirs.as_str()))
         };
         self.opposite(other).or_else(|| self.voice(other)).or_else(|| self.exchanged(other)).or_else(asked)
     }

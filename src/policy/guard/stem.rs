@@ -81,7 +81,24 @@ pub(super) fn mistyped(one: &str, two: &str) -> bool {
         return false;
     }
     let allowed = if short >= 8 { 2 } else { 1 };
-    distance(&a, &b) <= allowed && (short >= 5 || a.len() != b.len()) && !lexicon::confusable(one, two)
+    let slip = distance(&a, &b) <= allowed && (short >= 5 || a.len() != b.len());
+    slip && !lexicon::confusable(one, two) && !substances(one, two)
+}
+
+/// Endings that tell one substance from another: nitrite and nitrate, propane and propene.
+const SUBSTANCES: [&[&str]; 3] = [&["ide", "ite", "ate"], &["ane", "ene", "yne"], &["one", "olone"]];
+
+/// Do two words name two substances with one root? "Definate" and "infinate" are slips.
+fn substances(one: &str, two: &str) -> bool {
+    let (one, two) = (one.strip_suffix('s').unwrap_or(one), two.strip_suffix('s').unwrap_or(two));
+    let root = |word: &'_ str, ending: &str| word.strip_suffix(ending).filter(|_| word.len() >= 6).map(str::to_owned);
+    SUBSTANCES.iter().any(|endings| {
+        let pairs = endings.iter().flat_map(|a| endings.iter().map(move |b| (a, b))).filter(|(a, b)| a != b);
+        pairs.into_iter().any(|(a, b)| match (root(one, a), root(two, b)) {
+            (Some(ours), Some(theirs)) => ours == theirs && !ours.ends_with("fin"),
+            _ => false,
+        })
+    })
 }
 
 /// Edits that turn one word into the other; an exchange of neighbours is one.
@@ -141,7 +158,13 @@ mod tests {
 
     #[test]
     fn slips_are_told_from_other_words() {
-        for (a, b) in [("recieve", "receive"), ("thier", "their"), ("acount", "account"), ("favourite", "favorite")] {
+        for (a, b) in [
+            ("recieve", "receive"),
+            ("thier", "their"),
+            ("acount", "account"),
+            ("favourite", "favorite"),
+            ("definate", "definite"),
+        ] {
             assert!(mistyped(a, b) && mistyped(b, a), "{a} {b}");
         }
         for (a, b) in [
@@ -150,6 +173,9 @@ mod tests {
             ("desert", "dessert"),
             ("neutron", "proton"),
             ("hypertension", "hypotension"),
+            ("bromide", "bromate"),
+            ("butane", "butene"),
+            ("cortisone", "cortisolone"),
             ("a1b2c3", "a1b2c4"),
         ] {
             assert!(!mistyped(a, b) && !mistyped(b, a), "{a} {b}");
