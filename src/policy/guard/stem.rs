@@ -88,7 +88,7 @@ pub(super) fn mistyped(one: &str, two: &str) -> bool {
 /// Endings that tell one substance from another: nitrite and nitrate, propane and propene.
 const SUBSTANCES: [&[&str]; 3] = [&["ide", "ite", "ate"], &["ane", "ene", "yne"], &["one", "olone"]];
 
-/// Do two words name two substances with one root? "Definate" and "infinate" are slips.
+/// Do two words name two substances with one root? "Definate" is a slip and no substance.
 fn substances(one: &str, two: &str) -> bool {
     let (one, two) = (one.strip_suffix('s').unwrap_or(one), two.strip_suffix('s').unwrap_or(two));
     let root = |word: &'_ str, ending: &str| word.strip_suffix(ending).filter(|_| word.len() >= 6).map(str::to_owned);
