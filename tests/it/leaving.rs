@@ -55,7 +55,8 @@ async fn an_uncached_stream_is_cancelled_with_its_caller() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_that_stops_reading_holds_the_provider_back_and_is_given_up() {
     let provider = Provider::start().await;
-    let more = "[server]\nlisten = \"127.0.0.1:0\"\nwrite_timeout = \"1s\"\n[fill]\nfinish_within = \"0s\"\n[embedder]\nthreads = 1\ndeadline = \"5s\"";
+    // Without the verifier, whose model may be loaded while the stream's memory is measured.
+    let more = "[verifier]\nmodel = \"none\"\n[server]\nlisten = \"127.0.0.1:0\"\nwrite_timeout = \"1s\"\n[fill]\nfinish_within = \"0s\"\n[embedder]\nthreads = 1\ndeadline = \"5s\"";
     let refrain = Refrain::start(&provider, more).await;
     let piece = event(&json!({"content": "x".repeat(60_000)}), None);
     let mut flood = Reply::stream();
