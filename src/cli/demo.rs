@@ -29,6 +29,9 @@ const FAQ_ASKS: &str = include_str!("../../data/demo/faq_asks.jsonl");
 /// The demo's `targetErrorRate`: a help desk's questions seldom differ by one word, so it can be loose.
 const TARGET: f64 = 0.1;
 
+/// Its `similarityThreshold`: at a loose target the cosine has a say, too.
+const THRESHOLD: f64 = 0.9;
+
 /// What `demo` can be told.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  refrain demo --keep")]
@@ -104,7 +107,8 @@ fn configuration(args: &DemoArgs, provider: &Provider, data_dir: PathBuf) -> Con
     // Every partition a graph, so that the demo's hits come through it and not only through the exact scan.
     config.index.graph_from = 1;
     config.upstreams = vec![Upstream::new("simulated", Dialect::OpenAi, &format!("http://{}/v1", provider.address))];
-    let open = FilePolicy { target_error_rate: Some(TARGET), ..FilePolicy::default() };
+    let open =
+        FilePolicy { target_error_rate: Some(TARGET), similarity_threshold: Some(THRESHOLD), ..FilePolicy::default() };
     let curated = FilePolicy { curated: Some(true), ..open.clone() };
     for (name, policy) in [("default", open), ("faq", curated)] {
         if let Ok(name) = name.parse() {
@@ -191,10 +195,8 @@ async fn show(service: &Service, provider: &Provider, questions: &[Question]) ->
     let traps = client.all("default", &texts(TRAPS)?, "no-store", "miss", 8).await?;
     let vetted = client.all("faq", &texts(FAQ_ASKS)?, "no-store", "hit", 1).await?;
     let provider_median = median(&first);
-    say(&format!(
-        "Caches with targetErrorRate {TARGET} (the default is {}).",
-        CachePolicy::default().target_error_rate
-    ));
+    let usual = CachePolicy::default().target_error_rate;
+    say(&format!("Caches with targetErrorRate {TARGET} (the default is {usual}) and similarityThreshold {THRESHOLD}."));
     let groups = [
         ("first asked", &first),
         ("repeats", &repeats),
