@@ -18,9 +18,6 @@ pub struct Prompt {
     pub canonical: Bytes,
     /// The same with the text of the last user turn cut out: equal for all prompts that may be similar.
     pub shape: Bytes,
-    /// The shape that the request had without the turns before the last one, instructions kept; `None` when there are no
-    /// such turns, or when one of them asks for something that holds for later answers too.
-    pub alone: Option<Bytes>,
     /// The text of the last user turn (NFC, trimmed), empty when there is none.
     pub text: String,
     /// Why this request may not be answered by meaning; `None` when it may.

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::cache::fill::Keep;
 use crate::cache::search::{Asked, Considered, Found, Passed, Query};
 use crate::cache::{Cache, Prepared};
+use crate::dialect::openai_chat;
 use crate::embed::EmbedError;
 use crate::embedding::Embedding;
 use crate::entry::EntryKind;
@@ -176,7 +179,7 @@ impl Cache {
         let partition = embedding
             .as_ref()
             .and_then(|_| self.inner.embedder.fingerprint())
-            .map(|fingerprint| question.scope.partition(shape(prompt, policy).0, &fingerprint));
+            .map(|fingerprint| question.scope.partition(&shape(prompt, policy).0, &fingerprint));
         Keep {
             kind: EntryKind::Provider,
             cache: question.scope.cache.clone(),
@@ -264,7 +267,7 @@ impl Cache {
         let prompt = question.prompt;
         let (shape, alone) = shape(prompt, policy);
         let mut query = Query {
-            partition: question.scope.partition(shape, fingerprint),
+            partition: question.scope.partition(&shape, fingerprint),
             asked: &Asked::of(&prompt.text, embedding),
             filter: AttributeFilter::Any,
             bar: self.bar(policy, question.directives.threshold, fingerprint),
@@ -348,11 +351,11 @@ fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Optio
 }
 
 /// What must be equal for a semantic hit, and whether the turns before the last one are left out of that.
-fn shape<'p>(prompt: &'p Prompt, policy: &CachePolicy) -> (&'p [u8], bool) {
-    let alone = prompt.alone.as_ref().filter(|_| policy.history == History::SelfContained);
-    match alone.filter(|_| self_contained::stands_alone(&prompt.text)) {
+fn shape(prompt: &Prompt, policy: &CachePolicy) -> (Bytes, bool) {
+    let may = policy.history == History::SelfContained && self_contained::stands_alone(&prompt.text);
+    match may.then(|| openai_chat::alone(prompt)).flatten() {
         Some(alone) => (alone, true),
-        None => (&prompt.shape, false),
+        None => (prompt.shape.clone(), false),
     }
 }
 

@@ -42,7 +42,8 @@ pub fn print(value: &Value<'_>, cut: &[&Value<'_>]) -> Printed {
     Printed { canonical: printer.out.into(), shape: shape.into() }
 }
 
-/// The shape of `value` as if the list elements named by `skipped` were not there.
+/// The shape of `value` as if the list elements named by `skipped` were not there; like `cut`, they are named in the order
+/// in which they stand.
 pub fn shape_without(value: &Value<'_>, cut: &[&Value<'_>], skipped: &[&Value<'_>]) -> Bytes {
     let printer = Printer::run(value, cut, skipped);
     shape(&printer.out, &printer.ranges).into()
@@ -102,13 +103,19 @@ impl<'c> Printer<'c> {
 
     fn array(&mut self, elements: &[Value<'_>]) {
         self.out.push(b'[');
-        let kept =
-            elements.iter().filter(|element| !self.skipped.iter().any(|skipped| std::ptr::eq(*skipped, *element)));
-        for (at, element) in kept.enumerate() {
-            if at > 0 {
+        let mut printed = 0;
+        for element in elements {
+            if let Some((next, rest)) = self.skipped.split_first()
+                && std::ptr::eq(*next, element)
+            {
+                self.skipped = rest;
+                continue;
+            }
+            if printed > 0 {
                 self.out.push(b',');
             }
             self.value(element);
+            printed += 1;
         }
         self.out.push(b']');
     }

@@ -53,13 +53,11 @@ pub fn parse(body: &[u8]) -> Result<Prompt, Unreadable> {
     let turn = messages.iter().rfind(|message| is_from(message, "user")).map(Turn::of).unwrap_or_default();
     let printed = canonical::print(&request, &turn.cut);
     let bypass = bypass(members, messages, &turn.text);
-    let alone = bypass.is_none().then(|| alone(&request, messages, &turn.cut)).flatten();
     Ok(Prompt {
         dialect: Dialect::OpenAi,
         model: members.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
         canonical: printed.canonical,
         shape: printed.shape,
-        alone,
         plain: bypass.is_none() && is_plain(members, messages),
         bypass,
         text: turn.text,
@@ -167,17 +165,22 @@ fn bypass(request: &Object<'_>, messages: &[Value<'_>], text: &str) -> Option<By
     reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
 }
 
-/// The shape without the turns before the last one; `None` without such turns, or when they reach further than their own
-/// answers.
-fn alone(request: &Value<'_>, messages: &[Value<'_>], cut: &[&Value<'_>]) -> Option<Bytes> {
-    let (_, before) = messages.split_last()?;
+/// The shape that a request has without the turns before the last one, instructions kept; `None` when there are no such
+/// turns, or when one of them asks for something that holds for later answers too.
+///
+/// Reads the canonical form again: few policies ask for this, and no other request shall pay for it.
+pub fn alone(prompt: &Prompt) -> Option<Bytes> {
+    let request = json::read(prompt.canonical.get(1..)?).ok()?;
+    let messages = request.as_object()?.get("messages").and_then(Value::as_array)?;
+    let (last, before) = messages.split_last()?;
+    let cut = Turn::of(last).cut;
     let turns: Vec<&Value<'_>> = before.iter().filter(|message| !instructs(message)).collect();
     let directed = |message: &&Value<'_>| is_from(message, "user") && self_contained::directs(&Turn::of(message).text);
     let talk = turns.iter().all(|message| matches!(role(message), "user" | "assistant"));
     let called =
         turns.iter().any(|message| message.as_object().is_some_and(|turn| turn.present("tool_calls").is_some()));
     (!turns.is_empty() && talk && !called && !turns.iter().any(directed))
-        .then(|| canonical::shape_without(request, cut, &turns))
+        .then(|| canonical::shape_without(&request, &cut, &turns))
 }
 
 fn instructs(message: &Value<'_>) -> bool {

@@ -387,3 +387,30 @@ proptest! {
         let _ = parse(&body);
     }
 }
+
+#[test]
+fn alone_a_turn_has_the_shape_of_a_first_one() {
+    let said = |messages: Json| asking(&messages);
+    let first = said(json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is NAT?"}]));
+    let later = said(json!([
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What is TCP?"},
+        {"role": "assistant", "content": "A protocol."},
+        {"role": "user", "content": [{"type": "text", "text": "What is NAT?"}]},
+    ]));
+    assert_eq!(alone(&later).as_ref(), Some(&first.shape));
+    assert_ne!(later.shape, first.shape);
+    assert_eq!(alone(&first), None, "nothing stands before it");
+}
+
+#[test]
+fn a_history_that_reaches_further_is_kept() {
+    for turn in [
+        json!({"role": "user", "content": "Please answer in French."}),
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}),
+        json!({"role": "tool", "content": "42"}),
+    ] {
+        let prompt = asking(&json!([turn, {"role": "user", "content": "What is NAT?"}]));
+        assert_eq!(alone(&prompt), None, "{turn}");
+    }
+}
