@@ -1,6 +1,6 @@
 //! Prints what the verifier sees of labelled pairs, for training a judge (`models/train/train_judge.py`).
 //!
-//!     cargo run --release --example pair_signals -- VERIFIER_FOLDER < pairs.jsonl > signals.jsonl
+//!     cargo run --release --example pair_signals -- VERIFIER_FOLDER [EMBEDDER] < pairs.jsonl > signals.jsonl
 //!
 //! Each input line is `{"a", "b", ...}`; it comes out with `bypass`, `cosine`, `vetoes`, `signals` and the reader's
 //! log-odds (`read`) added. The very code of the service computes them, so that what is trained is what runs.
@@ -15,10 +15,14 @@ use refrain::types::{CacheId, Clock};
 use refrain::verify::Verifier;
 use serde_json::{Value, json};
 
-async fn engine(folder: &str, dir: &std::path::Path) -> Result<Cache, Box<dyn std::error::Error>> {
-    let settings = config::Embedder::default();
+async fn engine(
+    folder: &str,
+    embedder: Option<String>,
+    dir: &std::path::Path,
+) -> Result<Cache, Box<dyn std::error::Error>> {
+    let settings = config::Embedder { model: embedder, ..config::Embedder::default() };
     let embedder = Embedder::start(&settings, None).await?;
-    let verifier = config::Verifier { model: folder.into(), ..config::Verifier::default() };
+    let verifier = config::Verifier { model: Some(folder.into()), ..config::Verifier::default() };
     let verifier = Verifier::start(&verifier, &settings, Prober::find()).await?;
     if embedder.state() != State::Ready {
         return Err(format!("the embedder: {:?}", embedder.state()).into());
@@ -56,9 +60,10 @@ async fn line(cache: &Cache, row: &str) -> Result<String, Box<dyn std::error::Er
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args().nth(1).ok_or("usage: pair_signals VERIFIER_FOLDER < pairs.jsonl")?;
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().ok_or("usage: pair_signals VERIFIER_FOLDER [EMBEDDER] < pairs.jsonl")?;
     let dir = tempfile::tempdir()?;
-    let cache = engine(&folder, dir.path()).await?;
+    let cache = engine(&folder, arguments.next(), dir.path()).await?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", json!({"names": refrain::verify::signals::names()}))?;
     for row in std::io::stdin().lock().lines() {

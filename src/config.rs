@@ -160,9 +160,9 @@ pub struct Remote {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verifier {
-    /// The folder of a verifier's files, or a name under the models' folder. `none`: no verifier, and every policy goes by
-    /// cosine and guards.
-    pub model: String,
+    /// The folder of a verifier's files, or a name under the models' folder; absent: the one that was made for the
+    /// embedder. `none`: no verifier, and every policy goes by cosine and guards.
+    pub model: Option<String>,
     /// A candidate's time for the reader; past it the candidate is not served.
     pub deadline: Span,
     /// Reading threads, one model session each; 0 picks by the number of cores.
@@ -174,15 +174,24 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// The verifier that ships.
-    pub const MODEL: &str = "verifier-en-1";
+    /// The embedders that ship, and the verifier that each goes with.
+    pub const PAIRS: [(&str, &str); 2] =
+        [(Embedder::DEFAULT_MODEL, "verifier-en-1"), ("multilingual-e5-small-int8", "verifier-multi-1")];
     /// The name of no verifier.
     pub const NONE: &str = "none";
+
+    /// The verifier's name: the one that was set, else the one that goes with `embedder`. Of an embedder that none was
+    /// made for it is the usual one, which then says that it does not work with it.
+    pub fn name(&self, embedder: Option<&str>) -> &str {
+        let named = embedder.unwrap_or(Embedder::DEFAULT_MODEL);
+        let goes = Self::PAIRS.iter().find(|(one, _)| *one == named).map_or(Self::PAIRS[0].1, |(_, verifier)| verifier);
+        self.model.as_deref().unwrap_or(goes)
+    }
 }
 
 impl Default for Verifier {
     fn default() -> Self {
-        Self { model: Self::MODEL.into(), deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
+        Self { model: None, deadline: Span::millis(500), threads: 0, queue: 256, cache_entries: 10_000 }
     }
 }
 

@@ -211,16 +211,17 @@ def smoothing(rule, peak, w):
     return (s / np.exp(np.mean(np.log(s)))).astype(np.float32).astype(np.float64)
 
 
-def quantise(model, stats, smooth=SMOOTH, top=TOP, gptq=True, keep=()):
-    """A quantised copy of the fused float graph. `keep`: (layer, kind) pairs left in float, for experiments."""
+def quantise(model, stats, smooth=SMOOTH, top=TOP, gptq=True, keep=(), blocks=6, pieces=30522):
+    """A quantised copy of the fused float graph of so many blocks and word pieces. `keep`: (layer, kind) pairs left in
+    float, for experiments."""
     peak, gram = stats
     out = onnx.ModelProto()
     out.CopyFrom(model)
     graph = out.graph
     arrays = {i.name: numpy_helper.to_array(i) for i in graph.initializer}
     layers = linears(out)
-    if len(layers) != 24:
-        sys.exit(f"expected 24 linear layers, found {len(layers)}")
+    if len(layers) != 4 * blocks:
+        sys.exit(f"expected {4 * blocks} linear layers, found {len(layers)}")
     fresh, dropped, replaced = {}, set(), {}
     for index, (node, x, weight) in enumerate(layers):
         layer, kind = index // 4, KINDS[index % 4]
@@ -255,7 +256,7 @@ def quantise(model, stats, smooth=SMOOTH, top=TOP, gptq=True, keep=()):
         table = arrays.get(node.input[0]) if node.op_type == "Gather" else None
         if node.name in replaced:
             nodes += replaced[node.name]
-        elif table is not None and table.shape == (30522, HIDDEN):
+        elif table is not None and table.shape == (pieces, HIDDEN):
             scale = np.abs(table).max(1, keepdims=True) / 127
             scale[scale == 0] = 1.0
             scale = scale.astype(np.float32)

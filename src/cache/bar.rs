@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::reason::MissReason;
 use crate::settings::{CachePolicy, VerifierChoice};
 use crate::types::Fingerprint;
-use crate::verify::{Change, Lines};
+use crate::verify::{Kind, Lines};
 
 /// The bar of one lookup.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ impl Bar {
     }
 
     /// The same where its cheap stage did look.
-    pub fn unread(&self, cosine: f32, change: Change, glance: f64) -> Result<(), MissReason> {
-        let likely = self.lines.is_none_or(|lines| lines.pass(change, glance));
+    pub fn unread(&self, cosine: f32, kind: Kind, glance: f64) -> Result<(), MissReason> {
+        let likely = self.lines.is_none_or(|lines| lines.pass(kind, glance));
         self.unlooked(cosine).and(if likely { Ok(()) } else { Err(MissReason::VerifierDown) })
     }
 
@@ -81,22 +81,21 @@ fn narrow(cosine: f64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::Mark;
+    use crate::policy::language::Language;
+    use crate::verify::{Change, Mark, Marks};
 
-    const LINES: Lines = Lines {
-        floor: 0.6,
-        hopeless: 0.1,
-        edit: Mark { sure: 0.99, pass: 0.9 },
-        rewording: Mark { sure: 0.99, pass: 0.8 },
-    };
+    const MARKS: Marks =
+        Marks { hopeless: 0.1, edit: Mark { sure: 0.99, pass: 0.9 }, rewording: Mark { sure: 0.99, pass: 0.8 } };
+    const LINES: Lines = Lines { floor: 0.6, each: [MARKS; 3] };
+    const EDIT: Kind = Kind { language: Language::English, change: Change::Edit };
 
     #[test]
     fn without_the_verifiers_word_only_the_stricter_cosine_serves() {
         let bar = Bar { floor: 0.6, unverified: 0.93, lines: Some(LINES), open: None };
         assert_eq!((bar.unlooked(0.95), bar.unlooked(0.92)), (Ok(()), Err(MissReason::VerifierDown)));
-        assert_eq!(bar.unread(0.95, Change::Edit, 0.95), Ok(()));
-        assert_eq!(bar.unread(0.95, Change::Edit, 0.85), Err(MissReason::VerifierDown), "its cheap stage doubts");
-        assert_eq!(bar.unread(0.9, Change::Edit, 0.95), Err(MissReason::VerifierDown), "not near enough");
+        assert_eq!(bar.unread(0.95, EDIT, 0.95), Ok(()));
+        assert_eq!(bar.unread(0.95, EDIT, 0.85), Err(MissReason::VerifierDown), "its cheap stage doubts");
+        assert_eq!(bar.unread(0.9, EDIT, 0.95), Err(MissReason::VerifierDown), "not near enough");
     }
 
     #[test]

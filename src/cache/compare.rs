@@ -99,11 +99,11 @@ impl Cache {
             (None, _) => return cheaply(true),
             (Some(_), None) => return cheaply(comparison.cosine >= f64::from(bar.unverified)),
         };
-        match lines.settle(glance.change, glance.probability) {
+        match lines.settle(glance.kind, glance.probability) {
             Settled::Yes => cheaply(true),
             Settled::No => cheaply(false),
             Settled::Open => {
-                Would { serve: comparison.probability.is_some_and(|full| lines.pass(glance.change, full)), read: true }
+                Would { serve: comparison.probability.is_some_and(|full| lines.pass(glance.kind, full)), read: true }
             }
         }
     }

@@ -258,8 +258,8 @@ impl Cache {
         let Some(glance) = glance else {
             return query.bar.unlooked(one.similarity.get()).map_or_else(First::Fails, |()| First::Passes);
         };
-        (one.probability, one.needed) = (Some(glance.probability), Some(lines.needed(glance.change, false)));
-        match lines.settle(glance.change, glance.probability) {
+        (one.probability, one.needed) = (Some(glance.probability), Some(lines.needed(glance.kind, false)));
+        match lines.settle(glance.kind, glance.probability) {
             Settled::Yes => First::Passes,
             Settled::No => First::Fails(MissReason::Verifier),
             Settled::Open => First::Open(glance),
@@ -279,11 +279,11 @@ impl Cache {
             let verdict = match self.inner.verifier.read(query.asked.text, &one.stored.entry.text, &glance).await {
                 Ok(probability) => {
                     (one.probability, one.read) = (Some(probability), true);
-                    one.needed = Some(lines.needed(glance.change, true));
+                    one.needed = Some(lines.needed(glance.kind, true));
                     crate::metrics::verifier_read();
-                    if lines.pass(glance.change, probability) { Ok(()) } else { Err(MissReason::Verifier) }
+                    if lines.pass(glance.kind, probability) { Ok(()) } else { Err(MissReason::Verifier) }
                 }
-                Err(_) => query.bar.unread(one.similarity.get(), glance.change, glance.probability),
+                Err(_) => query.bar.unread(one.similarity.get(), glance.kind, glance.probability),
             };
             found.settle(query, one, verdict);
         }

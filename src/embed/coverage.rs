@@ -7,6 +7,7 @@
 
 use tokenizers::Tokenizer;
 
+use crate::policy::language::is_foreign;
 use crate::reason::BypassReason;
 
 /// Texts above this many bytes are too long for every model, unlooked at.
@@ -141,22 +142,6 @@ impl Coverage {
         };
         letters_fit && text.chars().any(char::is_alphanumeric)
     }
-}
-
-/// Small words of other languages in the Latin script, less those that are English words too.
-const FOREIGN: &str = include_str!("foreign_words.txt");
-
-const ENGLISH: &str = " the a an is are do does did i you my your how what which when where who why can in of to for on with \
-    and or it this that be have has from at by not me we please if should will was were there any ";
-
-/// Does the text read like another language: more of its small words than of English ones? A guess, and a careful one:
-/// a foreign text that has none of them passes.
-fn is_foreign(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
-    let among = |list: &str| words.iter().filter(|word| list.split_whitespace().any(|known| known == **word)).count();
-    let (foreign, english) = (among(FOREIGN), among(ENGLISH));
-    foreign > 1 && foreign > english
 }
 
 #[cfg(test)]

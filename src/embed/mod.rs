@@ -28,7 +28,7 @@ pub mod provision;
 mod remote;
 pub(crate) mod runtime;
 mod self_test;
-mod session;
+pub(crate) mod session;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -40,7 +40,7 @@ use local::{Local, Plan};
 pub(crate) use local::{library, try_library};
 #[cfg(test)]
 pub(crate) use manifest::sha256_hex;
-pub use manifest::{FileProblem, Pinned, TOKENIZER, UNMEASURED_SIMILARITY};
+pub use manifest::{FileProblem, Loaded as Model, Pinned, TOKENIZER, UNMEASURED_SIMILARITY};
 pub use probe::Prober;
 use remote::Remote;
 use session::Source;
@@ -256,6 +256,17 @@ fn plan(config: &config::Embedder, model: Option<&str>, prober: Option<Prober>) 
         threads: threads(config.threads),
         queue: config.queue,
     })
+}
+
+/// The files of the local model that `config` names.
+///
+/// # Errors
+/// An unknown name, a remote model, or a file that is missing or altered.
+pub(crate) fn load(config: &config::Embedder) -> Result<Model, String> {
+    if config.remote.is_some() {
+        return Err("a remote model has no files here".into());
+    }
+    plan(config, config.model.as_deref(), None).map_err(|error| error.to_string())?.source.load()
 }
 
 /// Two sessions are enough by default: a text takes milliseconds, and the rest of the service wants cores as well.

@@ -97,6 +97,45 @@ pub fn open(library: &std::path::Path, model: Loaded, limit: Duration) -> Result
     }))
 }
 
+/// The ids of all tokens of a text, the special ones too, and their vectors one after the other.
+pub struct Sequence {
+    /// The ids.
+    pub ids: Vec<u32>,
+    /// As many vectors of equal length.
+    pub vectors: Vec<f32>,
+}
+
+/// Computes the token vectors of a text that may name special tokens.
+pub type Sequencer = Box<dyn FnMut(&str) -> Result<Sequence, String> + Send>;
+
+/// As [`open`], for what reads token vectors alone, of at most `max_tokens` tokens; the model's prefix is left out.
+/// The id of the token `separator` comes with it. Blocks.
+///
+/// # Errors
+/// What failed, for people; or that the model knows no such token.
+pub fn open_sequencer(
+    library: &std::path::Path,
+    mut model: Loaded,
+    max_tokens: usize,
+    separator: &str,
+    limit: Duration,
+) -> Result<(Sequencer, u32), String> {
+    let environment = runtime::environment(library, limit)?;
+    let outputs: Vec<OutputKey> = model.output.clone().map_or_else(|| USUAL_OUTPUTS.to_vec(), |named| vec![named]);
+    model.manifest.max_tokens = max_tokens;
+    let mut session = text_embedding(environment, model)?;
+    let id = session.tokenizer.token_to_id(separator).ok_or("the model does not know the separating token")?;
+    let run = move |text: &str| {
+        let encoding = session.tokenizer.encode(text, true).map_err(|error| error.to_string())?;
+        let batches = session.transform([text], None).map_err(|error| error.to_string())?.into_raw();
+        let batch = batches.first().ok_or("the model gave no vector")?;
+        let all = batch.select_output(&outputs.as_slice()).map_err(|error| error.to_string())?;
+        let vectors = all.as_slice().ok_or("the model's vectors are not in one piece")?.to_vec();
+        Ok(Sequence { ids: encoding.get_ids().to_vec(), vectors })
+    };
+    Ok((Box::new(run), id))
+}
+
 fn run(
     session: &mut TextEmbedding,
     text: &str,

@@ -11,6 +11,7 @@ pub mod eviction;
 mod frame;
 pub mod freshness;
 pub mod guard;
+pub mod language;
 pub mod partition;
 pub mod rate;
 pub mod self_contained;

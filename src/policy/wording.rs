@@ -9,20 +9,28 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::policy::frame;
 
-/// Words that ask. A language model's answer turns on them more than a vector does.
-const ASKING: [&str; 12] =
-    ["how", "why", "when", "where", "who", "whom", "whose", "what", "which", "much", "many", "long"];
-/// Words that deny.
-const DENYING: [&str; 14] = [
-    "not", "no", "never", "without", "cannot", "nobody", "none", "neither", "nor", "nothing", "unable", "don", "isn",
-    "t",
+/// Words that ask. A language model's answer turns on them more than a vector does. Chinese ones are single characters:
+/// ideographs and kana are words of their own here.
+const ASKING: [&str; 20] = [
+    "how", "why", "when", "where", "who", "whom", "whose", "what", "which", "much", "many", "long", "怎", "哪", "谁",
+    "何", "几", "啥", "吗", "多",
 ];
+/// Words that deny.
+const DENYING: [&str; 20] = [
+    "not", "no", "never", "without", "cannot", "nobody", "none", "neither", "nor", "nothing", "unable", "don", "isn",
+    "t", "不", "没", "无", "非", "未", "别",
+];
+/// Courtesies of Chinese, which change nothing.
+const COURTESIES: [&str; 8] = ["请问一下", "请问", "你好", "您好", "谢谢", "麻烦问下", "想问一下", "我想知道"];
+/// Characters of Chinese that colour a sentence.
+const COLOURING: [&str; 8] = ["呢", "啊", "呀", "哦", "嘛", "的", "吗", "吧"];
 /// Words without content of their own.
-const SMALL: [&str; 64] = [
+const SMALL: [&str; 75] = [
     "a", "an", "the", "is", "are", "was", "were", "be", "been", "do", "does", "did", "of", "in", "on", "at", "to",
     "for", "and", "or", "i", "my", "me", "you", "your", "it", "its", "this", "that", "with", "by", "from", "as", "can",
     "could", "should", "would", "will", "if", "there", "any", "some", "am", "have", "has", "had", "get", "so", "we",
     "our", "they", "their", "he", "she", "his", "her", "what", "how", "why", "which", "who", "when", "where", "please",
+    "的", "了", "吗", "呢", "吧", "啊", "是", "在", "我", "你", "请",
 ];
 
 /// What is compared of one text's wording.
@@ -52,7 +60,7 @@ impl Wording {
         let pick = |list: &[&str]| words.iter().filter(|word| list.contains(word)).map(|word| hash(word)).collect();
         let content = words.iter().filter(|word| !SMALL.contains(word));
         let digits = words.iter().filter(|word| word.chars().any(|c| c.is_ascii_digit()));
-        let unframed = frame::without(text);
+        let unframed = unframed(text);
         let framed: Vec<u64> = unframed.iter().map(|word| hash(word)).collect();
         Self {
             glued: hash(&frame::glued(&unframed)),
@@ -129,8 +137,30 @@ pub const NAMES: [&str; 21] = [
     "framed_first_equal",
 ];
 
+/// Words of letters and digits; each ideograph and each kana is one.
 fn words(folded: &str) -> impl Iterator<Item = &str> {
-    folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    folded.split(|c: char| !c.is_alphanumeric()).flat_map(cut).filter(|word| !word.is_empty())
+}
+
+/// Cuts before and after every character of a script without spaces.
+fn cut(word: &str) -> impl Iterator<Item = &str> {
+    let unspaced =
+        |c: char| matches!(u32::from(c), 0x3005..=0x3007 | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF);
+    word.split_inclusive(unspaced).flat_map(move |part| {
+        let last = part.char_indices().next_back().filter(|(_, c)| unspaced(*c)).map_or(part.len(), |(at, _)| at);
+        let (before, after) = part.split_at(last);
+        [before, after]
+    })
+}
+
+/// The words without the frame of the question and without what only colours it.
+fn unframed(text: &str) -> Vec<String> {
+    let bare = COURTESIES.iter().fold(text.to_owned(), |text, courtesy| text.replace(courtesy, ""));
+    let kept = |word: &&str| !word.is_empty() && !COLOURING.contains(word);
+    frame::without(&bare)
+        .iter()
+        .flat_map(|word| cut(word).filter(kept).map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// FNV-1a: the same on every machine and in every version, since a trained judge depends on what collides.
@@ -218,5 +248,16 @@ mod tests {
         assert!(between("payments", "payment", "content_apart_high") < 0.5);
         assert!(between("How do I pay?", "Please tell me how to pay.", "framed_equal") > 0.5);
         assert!(between("One. Two.", "One two.", "sentences_apart") > 0.5);
+        assert!(between("能退款", "不能退款", "denying_parity") > 0.0);
+        assert!(between("怎么退款", "谁退款", "asking_equal") < 0.5);
+        assert!(between("请问怎么退款呢？", "怎么退款", "framed_equal") > 0.5);
+        assert!(between("狗咬人", "人咬狗", "words_alike") > 0.99 && between("狗咬人", "人咬狗", "pairs_alike") < 0.5);
+    }
+
+    #[test]
+    fn ideographs_and_kana_are_words_of_their_own() {
+        let cut = |text| words(text).collect::<Vec<_>>();
+        assert_eq!(cut("iphone怎么 关机?"), ["iphone", "怎", "么", "关", "机"]);
+        assert_eq!(cut("도시 a1b"), ["도시", "a1b"]);
     }
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::forest::Forest;
 use super::signals;
+use crate::policy::language::Language;
 
 /// The version of the file that this code reads.
 const VERSION: u32 = 1;
@@ -83,11 +84,27 @@ pub enum Change {
     Rewording,
 }
 
-/// The lines that a policy's target draws.
+/// What a pair is, as far as its lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The language of the two prompts.
+    pub language: Language,
+    /// How their wordings differ.
+    pub change: Change,
+}
+
+/// The lines that a policy's target draws, for each language.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lines {
     /// Cosine from which a candidate is worth a look, 0 to 1.
     pub floor: f32,
+    /// By [`Language::place`].
+    pub each: [Marks; 3],
+}
+
+/// The lines within one language.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Marks {
     /// A cheap probability under this is a no.
     pub hopeless: f64,
     /// For edits.
@@ -109,10 +126,10 @@ pub enum Settled {
 
 impl Lines {
     /// What a cheap probability settles.
-    pub fn settle(&self, change: Change, cheap: f64) -> Settled {
-        if cheap >= self.needed(change, false) {
+    pub fn settle(&self, kind: Kind, cheap: f64) -> Settled {
+        if cheap >= self.needed(kind, false) {
             Settled::Yes
-        } else if cheap < self.hopeless {
+        } else if cheap < self.each[kind.language.place()].hopeless {
             Settled::No
         } else {
             Settled::Open
@@ -120,16 +137,18 @@ impl Lines {
     }
 
     /// Is a full probability a yes?
-    pub fn pass(&self, change: Change, full: f64) -> bool {
-        full >= self.needed(change, true)
+    pub fn pass(&self, kind: Kind, full: f64) -> bool {
+        full >= self.needed(kind, true)
     }
 
-    /// The probability from which a change is served: once read, or by the cheap stage alone.
-    pub fn needed(&self, change: Change, read: bool) -> f64 {
-        let mark = self.mark(change);
+    /// The probability from which a pair is served: once read, or by the cheap stage alone.
+    pub fn needed(&self, kind: Kind, read: bool) -> f64 {
+        let mark = self.each[kind.language.place()].mark(kind.change);
         if read { mark.pass } else { mark.sure }
     }
+}
 
+impl Marks {
     fn mark(&self, change: Change) -> Mark {
         match change {
             Change::Edit => self.edit,
@@ -212,6 +231,11 @@ impl Judge {
         self.full.probability(&all)
     }
 
+    /// Cosine from which a candidate is worth a look, 0 to 1.
+    pub fn floor(&self) -> f32 {
+        self.floor
+    }
+
     /// How the wordings behind these signals differ.
     pub fn change(&self, signals: &[f32]) -> Change {
         let at = self.signals.iter().position(|name| name == WORDS_ALIKE);
@@ -221,7 +245,7 @@ impl Judge {
 
     /// The lines for a rate of false hits: between two measured rates, in proportion to their logarithms; outside of
     /// them, the nearest.
-    pub fn lines(&self, rate: f64) -> Lines {
+    pub fn lines(&self, rate: f64) -> Marks {
         let above = self.lines.iter().position(|line| line.rate >= rate).unwrap_or(self.lines.len() - 1);
         let (low, high) = (self.lines[above.saturating_sub(1)], self.lines[above]);
         let span = (high.rate / low.rate).ln();
@@ -230,8 +254,7 @@ impl Judge {
             sure: low.sure + (high.sure - low.sure) * share,
             pass: low.pass + (high.pass - low.pass) * share,
         };
-        Lines {
-            floor: self.floor,
+        Marks {
             hopeless: self.hopeless,
             edit: between(low.edit, high.edit),
             rewording: between(low.rewording, high.rewording),
@@ -316,16 +339,23 @@ pub(super) mod tests {
     #[test]
     fn edits_and_rewordings_have_lines_of_their_own() {
         let judge = Judge::read(by_cosine().as_bytes()).unwrap();
-        let lines = judge.lines(0.1);
+        let marks = judge.lines(0.1);
+        let none = Mark { sure: 2.0, pass: 2.0 };
+        let closed = Marks { edit: none, rewording: none, ..marks };
+        let lines = Lines { floor: judge.floor(), each: [marks, closed, marks] };
+        let of = |language, change| Kind { language, change };
+        let (edit, rewording) = (of(Language::English, Change::Edit), of(Language::English, Change::Rewording));
         let mut signals = vec![0.0; signals::names().len()];
         assert_eq!(judge.change(&signals), Change::Rewording);
         let at = signals::names().iter().position(|name| *name == WORDS_ALIKE).unwrap();
         signals[at] = 0.6;
         assert_eq!(judge.change(&signals), Change::Edit);
-        assert_eq!(lines.settle(Change::Rewording, 0.95), Settled::Yes);
-        assert_eq!(lines.settle(Change::Edit, 0.95), Settled::Open);
-        assert_eq!(lines.settle(Change::Edit, 0.000_1), Settled::No);
-        assert!(lines.pass(Change::Rewording, 0.45) && !lines.pass(Change::Edit, 0.45));
+        assert_eq!(lines.settle(rewording, 0.95), Settled::Yes);
+        assert_eq!(lines.settle(edit, 0.95), Settled::Open);
+        assert_eq!(lines.settle(edit, 0.000_1), Settled::No);
+        assert!(lines.pass(rewording, 0.45) && !lines.pass(edit, 0.45));
+        assert!(!lines.pass(of(Language::Chinese, Change::Rewording), 1.0), "each language has its own, too");
+        assert!(lines.pass(of(Language::Other, Change::Edit), 0.5));
     }
 
     #[test]

@@ -10,7 +10,9 @@
 
 pub mod files;
 mod forest;
+mod head;
 pub mod judge;
+mod judges;
 pub mod reader;
 pub mod signals;
 
@@ -22,14 +24,15 @@ use std::time::{Duration, Instant};
 use moka::sync::Cache;
 
 use crate::config;
-use crate::embed::pool::{Factory, Pool, Size};
+use crate::embed::pool::{Factory, Pool, Session, Size};
 use crate::embed::{EmbedError, Loading, Prober, StartError, State, library, provision, try_library};
 use crate::metrics;
+use crate::policy::language::Language;
 use crate::types::Fingerprint;
 
-use files::Loaded;
-use judge::Judge;
-pub use judge::{Change, Lines, Mark, Settled};
+use files::{Loaded, Reading};
+pub use judge::{Change, Kind, Lines, Mark, Marks, Settled};
+use judges::Judges;
 use reader::Pair;
 pub use signals::Side;
 
@@ -39,8 +42,8 @@ pub struct Glance {
     signals: Vec<f32>,
     /// The probability by the signals alone, 0 to 1.
     pub probability: f64,
-    /// How the wordings differ.
-    pub change: Change,
+    /// Which lines are its.
+    pub kind: Kind,
 }
 
 impl Glance {
@@ -55,21 +58,21 @@ impl Glance {
 pub struct Verifier(Arc<Inner>);
 
 struct Inner {
-    kind: Kind,
+    part: Part,
     recent: Cache<[u8; 32], f32>,
     deadline: Duration,
     /// The last reading failed.
     failing: AtomicBool,
 }
 
-enum Kind {
+enum Part {
     Local(Loading<Ready>),
     Off(String),
 }
 
 struct Ready {
     pool: Pool<Pair, f32>,
-    judge: Judge,
+    judges: Judges,
     weights: Vec<u8>,
     embedder: String,
 }
@@ -79,7 +82,7 @@ struct Ready {
 struct Plan {
     folder: PathBuf,
     models_dir: PathBuf,
-    library: Option<PathBuf>,
+    embedder: config::Embedder,
     prober: Option<Prober>,
     threads: usize,
     queue: usize,
@@ -96,7 +99,7 @@ impl Verifier {
         embedder: &config::Embedder,
         prober: Option<Prober>,
     ) -> Result<Self, StartError> {
-        if config.model == config::Verifier::NONE {
+        if config.model.as_deref() == Some(config::Verifier::NONE) {
             return Ok(Self::off("verifier.model is none"));
         }
         if embedder.remote.is_some() {
@@ -104,36 +107,36 @@ impl Verifier {
         }
         let plan = plan(config, embedder, prober)?;
         let loading = Loading::start("verifier", move || ready(&plan), report).await;
-        Ok(Self::new(Kind::Local(loading), config))
+        Ok(Self::new(Part::Local(loading), config))
     }
 
     /// A verifier that never has an opinion, and why.
     pub fn off(reason: impl Into<String>) -> Self {
-        Self::new(Kind::Off(reason.into()), &config::Verifier { cache_entries: 0, ..config::Verifier::default() })
+        Self::new(Part::Off(reason.into()), &config::Verifier { cache_entries: 0, ..config::Verifier::default() })
     }
 
-    fn new(kind: Kind, config: &config::Verifier) -> Self {
+    fn new(part: Part, config: &config::Verifier) -> Self {
         let (recent, failing) = (Cache::new(config.cache_entries), AtomicBool::new(false));
-        Self(Arc::new(Inner { kind, recent, deadline: config.deadline.0, failing }))
+        Self(Arc::new(Inner { part, recent, deadline: config.deadline.0, failing }))
     }
 
     fn ready(&self) -> Option<&Ready> {
-        match &self.0.kind {
-            Kind::Local(loading) => loading.ready(),
-            Kind::Off(_) => None,
+        match &self.0.part {
+            Part::Local(loading) => loading.ready(),
+            Part::Off(_) => None,
         }
     }
 
     /// Is there one at all? Without one nobody needs token vectors.
     pub fn is_there(&self) -> bool {
-        matches!(self.0.kind, Kind::Local(_))
+        matches!(self.0.part, Part::Local(_))
     }
 
     /// How it is, for the vectors of the embedder with this fingerprint.
     pub fn state(&self, embedder: Option<&Fingerprint>) -> State {
-        match &self.0.kind {
-            Kind::Off(reason) => State::Degraded(reason.clone()),
-            Kind::Local(loading) => match loading.get() {
+        match &self.0.part {
+            Part::Off(reason) => State::Degraded(reason.clone()),
+            Part::Local(loading) => match loading.get() {
                 None => State::Loading,
                 Some(Err(reason)) => State::Degraded(reason.into()),
                 Some(Ok(ready)) if ready.pool.is_hanging() => State::Degraded("the reader hangs".into()),
@@ -150,7 +153,7 @@ impl Verifier {
     /// The lines that a target draws, when the verifier works with this embedder.
     pub fn lines(&self, target: f64, embedder: &Fingerprint) -> Option<Lines> {
         let ready = self.ready().filter(|_| self.state(Some(embedder)) == State::Ready)?;
-        Some(ready.judge.lines(target))
+        Some(ready.judges.lines(target))
     }
 
     /// The cheap stage: microseconds. `None` when it does not work, or the token vectors do not belong together.
@@ -161,8 +164,7 @@ impl Verifier {
             f32::from(weight.unwrap_or(u8::MAX)) / 255.0
         };
         let signals = signals::of(a, b, cosine, &weight)?;
-        let (probability, change) = (ready.judge.cheap(&signals), ready.judge.change(&signals));
-        Some(Glance { signals, probability, change })
+        Some(ready.judges.glance(Language::of_pair(a.text, b.text), signals))
     }
 
     /// The full probability, once the reader has read both texts; within the configured deadline.
@@ -181,13 +183,13 @@ impl Verifier {
             read?
         };
         self.0.recent.insert(key, read);
-        Ok(ready.judge.full(&glance.signals, read))
+        Ok(ready.judges.full(glance, read))
     }
 
     /// The strictest target at which a pair is served, once it was read, above 0, at most 1. `None` when the verifier does
     /// not work.
     pub fn strictest(&self, glance: &Glance, full: f64) -> Option<f64> {
-        self.ready().map(|ready| ready.judge.strictest(glance.change, glance.probability, full))
+        self.ready().map(|ready| ready.judges.strictest(glance, full))
     }
 
     /// Counts failures, and tells of the first one and of the end of them.
@@ -224,7 +226,7 @@ impl Verifier {
 
     /// Ends its threads. Blocks, for at most some ten seconds when a model hangs.
     pub fn shutdown(&self) {
-        if let Kind::Local(loading) = &self.0.kind {
+        if let Part::Local(loading) = &self.0.part {
             loading.finish();
             if let Some(ready) = loading.ready() {
                 ready.pool.shutdown();
@@ -243,12 +245,13 @@ fn why(error: &EmbedError) -> &'static str {
 }
 
 fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<Prober>) -> Result<Plan, StartError> {
-    let name = config.model.as_str();
+    let name = config.name(embedder.model.as_deref());
     let models_dir = provision::models_dir(embedder.models_dir.as_deref());
     let known = models_dir.join(name);
     let is_folder = Path::new(name).is_dir() || name.contains('/') || name.starts_with('.');
-    // The one that ships is known; where its files are gone, it is degraded like any other whose files are.
-    let folder = if known.join(files::MANIFEST).is_file() || name == config::Verifier::MODEL {
+    // Those that ship are known; where their files are gone, they are degraded like any other whose files are.
+    let ships = config::Verifier::PAIRS.iter().any(|(_, ours)| *ours == name);
+    let folder = if known.join(files::MANIFEST).is_file() || ships {
         known
     } else if is_folder {
         name.into()
@@ -259,7 +262,7 @@ fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<P
     Ok(Plan {
         folder,
         models_dir,
-        library: embedder.runtime_library.clone(),
+        embedder: embedder.clone(),
         prober,
         threads: if config.threads == 0 { cores.min(2) } else { config.threads },
         queue: config.queue,
@@ -271,7 +274,7 @@ fn plan(config: &config::Verifier, embedder: &config::Embedder, prober: Option<P
 /// # Errors
 /// As [`Verifier::start`].
 pub fn check(config: &config::Verifier, embedder: &config::Embedder) -> Result<(), StartError> {
-    if config.model == config::Verifier::NONE || embedder.remote.is_some() {
+    if config.model.as_deref() == Some(config::Verifier::NONE) || embedder.remote.is_some() {
         return Ok(());
     }
     plan(config, embedder, None).map(drop)
@@ -279,26 +282,39 @@ pub fn check(config: &config::Verifier, embedder: &config::Embedder) -> Result<(
 
 fn ready(plan: &Plan) -> Result<Ready, String> {
     let loaded = Loaded::from_folder(&plan.folder)?;
-    let library = library(plan.library.as_deref(), &plan.models_dir)?;
+    let library = library(plan.embedder.runtime_library.as_deref(), &plan.models_dir)?;
     try_library(plan.prober.as_ref(), &library)?;
-    let max_tokens = loaded.manifest.max_tokens;
-    let mut first = reader::open(&library, loaded.onnx, loaded.tokenizer, max_tokens)?;
+    let mut first = open(&library, loaded.reading, &plan.embedder, loaded.manifest.max_tokens)?;
     self_test(&mut first)?;
     let pool = Pool::start("verify", first, factory(plan, library), Size::new(plan.threads, plan.queue));
-    Ok(Ready { pool, judge: loaded.judge, weights: loaded.weights, embedder: loaded.manifest.embedder })
+    Ok(Ready { pool, judges: loaded.judges, weights: loaded.weights, embedder: loaded.manifest.embedder })
+}
+
+fn open(
+    library: &Path,
+    reading: Reading,
+    embedder: &config::Embedder,
+    max_tokens: usize,
+) -> Result<Session<Pair, f32>, String> {
+    match reading {
+        Reading::Own { onnx, tokenizer } => reader::open(library, onnx, tokenizer, max_tokens),
+        Reading::Shared { head, separator } => {
+            reader::open_shared(library, crate::embed::load(embedder)?, head, &separator, max_tokens)
+        }
+    }
 }
 
 /// Makes a worker's session from the files as they are then, checked again.
 fn factory(plan: &Plan, library: PathBuf) -> Box<Factory<Pair, f32>> {
-    let folder = plan.folder.clone();
+    let plan = plan.clone();
     Box::new(move || {
-        let loaded = Loaded::from_folder(&folder)?;
-        reader::open(&library, loaded.onnx, loaded.tokenizer, loaded.manifest.max_tokens)
+        let loaded = Loaded::from_folder(&plan.folder)?;
+        open(&library, loaded.reading, &plan.embedder, loaded.manifest.max_tokens)
     })
 }
 
 /// A reader that does not tell a paraphrase from an opposite is none.
-fn self_test(session: &mut crate::embed::pool::Session<Pair, f32>) -> Result<(), String> {
+fn self_test(session: &mut Session<Pair, f32>) -> Result<(), String> {
     let mut read =
         |a: &str, b: &str| session(&Pair::of(a, b)).map_err(|error| format!("the reader does not run: {error}"));
     let same = read("How do I reset my password?", "What are the steps to reset my password?")?;

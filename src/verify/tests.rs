@@ -19,17 +19,18 @@ fn session() -> Session<Pair, f32> {
 
 async fn verifier(deadline: u64, queue: usize) -> Verifier {
     let make = move || {
-        let judge = Judge::read(files::judge().as_bytes())?;
+        let judges = Judges::new(judge::Judge::read(files::judge().as_bytes())?, Vec::new());
         let pool = Pool::start("test", session(), Box::new(|| Ok(session())), Size::new(1, queue));
-        Ok(Ready { pool, judge, weights: Vec::new(), embedder: "00".into() })
+        Ok(Ready { pool, judges, weights: Vec::new(), embedder: "00".into() })
     };
     let loading = Loading::start("test", make, |_| {}).await;
     let deadline = config::Span::millis(deadline);
-    Verifier::new(Kind::Local(loading), &config::Verifier { deadline, ..config::Verifier::default() })
+    Verifier::new(Part::Local(loading), &config::Verifier { deadline, ..config::Verifier::default() })
 }
 
 fn glance() -> Glance {
-    Glance { signals: vec![0.5; signals::names().len()], probability: 0.5, change: Change::Edit }
+    let kind = Kind { language: Language::English, change: Change::Edit };
+    Glance { signals: vec![0.5; signals::names().len()], probability: 0.5, kind }
 }
 
 #[tokio::test]
@@ -68,7 +69,7 @@ async fn a_full_queue_turns_pairs_away_at_once() {
 async fn one_that_cannot_be_loaded_says_why_and_has_no_say() {
     let folder = tempfile::tempdir().unwrap();
     let start = async || {
-        let model = folder.path().to_str().unwrap().to_owned();
+        let model = folder.path().to_str().map(str::to_owned);
         let config = config::Verifier { model, ..config::Verifier::default() };
         Verifier::start(&config, &config::Embedder::default(), None).await.unwrap()
     };
