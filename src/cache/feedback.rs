@@ -16,7 +16,7 @@ use crate::cache::{Cache, Hit};
 use crate::entry::{Entry, EntryKind};
 use crate::metrics;
 use crate::settings::CachePolicy;
-use crate::store::{Forget, Label, LabelScope, LabelledPair, PairKey, StoreError};
+use crate::store::{Forget, Label, LabelScope, LabelSource, LabelledPair, PairKey, StoreError};
 use crate::types::{Attributes, CacheId, EntryId, LookupId, Similarity, TenantId};
 
 /// How long a hit can be spoken of.
@@ -186,7 +186,8 @@ impl Cache {
         wrong: bool,
         pair: Option<LabelledPair>,
     ) -> Result<(), StoreError> {
-        let label = Label { cache: served.cache.clone(), wrong, at: self.inner.clock.now(), pair };
+        let (at, source) = (self.inner.clock.now(), LabelSource::Feedback);
+        let label = Label { cache: served.cache.clone(), wrong, at, source, pair };
         let scope = self.label_scope(&served.cache, served.owner);
         self.inner.store.put_label(PairKey::new(scope, hash), label).await
     }

@@ -88,6 +88,7 @@ fn line(label: &Label) -> Option<String> {
     let row = json!({
         "a": pair.stored, "b": pair.asked, "label": u8::from(!label.wrong),
         "similarity": pair.similarity, "probability": pair.probability, "at": label.at.0 / 1000,
+        "source": label.source.as_str(),
     });
     Some(format!("{row}\n"))
 }

@@ -347,7 +347,7 @@ pub(super) fn walk(
         let (key, value) = row?;
         extras.settings.insert(key.value().to_owned(), value.value().to_vec());
     }
-    extras.said = labels(&reading, None)?.into_iter().map(|(key, label)| (key, label.wrong)).collect();
+    extras.said = labels(&reading, None)?.into_iter().map(|(key, label)| (key, label.refuses())).collect();
     extras.clock = Timestamp(reading.open_table(FILE)?.get(CLOCK)?.map_or(0, |guard| guard.value()));
     Ok(extras)
 }

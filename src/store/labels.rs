@@ -1,5 +1,6 @@
-//! What people said of pairs of prompts: kept for good, since a wrong answer must never be served again, and since
-//! labels are what thresholds are calibrated with.
+//! What is known of pairs of prompts: kept for good, since what people call wrong must never be served again, and since
+//! labels are what thresholds are calibrated with. What shadow mode found by comparing answers is a label only: it
+//! refuses no pair, and a word of a person stands before it.
 //!
 //! All keys are in memory; the texts are read when labels are asked for. A record is JSON with a version. When entries
 //! are deleted on request, the texts of their labels go too; that a pair was wrong stays known by its key, which is a
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use crate::types::{Attributes, CacheId, Timestamp};
 
-/// Labels of one owner in one cache at most. The oldest go first, those that said "right" before all others.
+/// Labels of one owner in one cache at most. The oldest go first: shadow mode's before people's, of either those that
+/// said "right" before the others.
 pub(super) const MOST: usize = 50_000;
 
 /// The labels of one owner in one cache.
@@ -32,6 +34,35 @@ impl PairKey {
     }
 }
 
+/// Where a label comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LabelSource {
+    /// Somebody said it.
+    #[default]
+    Feedback,
+    /// Shadow mode compared the stored answer with a fresh one.
+    Shadow,
+}
+
+impl LabelSource {
+    /// The word in listings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Feedback => "feedback",
+            Self::Shadow => "shadow",
+        }
+    }
+
+    fn is_feedback(self) -> bool {
+        self == Self::Feedback
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// One verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Label {
@@ -41,6 +72,9 @@ pub struct Label {
     pub wrong: bool,
     /// When it was said.
     pub at: Timestamp,
+    /// Who said it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub source: LabelSource,
     /// The two prompts; `None` where there were no two, or when their texts had to go.
     pub pair: Option<LabelledPair>,
 }
@@ -61,9 +95,14 @@ pub struct LabelledPair {
 }
 
 impl Label {
-    /// A "right" without its texts says nothing any more.
+    /// Must the pair never be served? So it is where a person called it wrong.
+    pub(super) fn refuses(&self) -> bool {
+        self.wrong && self.source.is_feedback()
+    }
+
+    /// What refuses nothing says nothing without its texts.
     fn is_empty(&self) -> bool {
-        !self.wrong && self.pair.is_none()
+        !self.refuses() && self.pair.is_none()
     }
 }
 
@@ -117,21 +156,26 @@ pub(super) struct Relabel {
 /// The table within a transaction.
 pub(super) type Labels<'t> = Table<'t, &'static [u8; 48], &'static [u8]>;
 
-/// Keeps a verdict in place of an earlier one, and makes room for it among at most `most` of its scope.
+/// Keeps a verdict in place of an earlier one, and makes room for it among at most `most` of its scope. What shadow mode
+/// found takes no person's place.
 pub(super) fn say(
     table: &mut Labels<'_>,
     pair: PairKey,
     label: &Label,
     most: usize,
 ) -> Result<Vec<Relabel>, StoreError> {
+    let known = table.get(&pair.0)?.map(|record| decode(record.value()));
+    let said = matches!(&known, Some(Some(earlier)) if earlier.source.is_feedback());
+    if said && !label.source.is_feedback() {
+        return Ok(Vec::new());
+    }
     if label.is_empty() {
         table.remove(&pair.0)?;
         return Ok(vec![Relabel { pair, wrong: None }]);
     }
-    let known = table.get(&pair.0)?.is_some();
-    let mut changes = if known { Vec::new() } else { make_room(table, scope_of(&pair), most)? };
+    let mut changes = if known.is_some() { Vec::new() } else { make_room(table, scope_of(&pair), most)? };
     table.insert(&pair.0, encode(label).as_slice())?;
-    changes.push(Relabel { pair, wrong: Some(label.wrong) });
+    changes.push(Relabel { pair, wrong: Some(label.refuses()) });
     Ok(changes)
 }
 
@@ -142,12 +186,12 @@ fn make_room(table: &mut Labels<'_>, scope: LabelScope, most: usize) -> Result<V
     if count < most {
         return Ok(Vec::new());
     }
-    let mut known: Vec<(bool, Timestamp, PairKey)> =
-        read(table, Some(scope))?.into_iter().map(|(key, label)| (label.wrong, label.at, key)).collect();
-    known.sort_unstable_by_key(|(wrong, at, _)| (*wrong, *at));
+    let rank = |(key, label): (PairKey, Label)| ((label.source.is_feedback(), label.wrong, label.at), key);
+    let mut known: Vec<((bool, bool, Timestamp), PairKey)> = read(table, Some(scope))?.into_iter().map(rank).collect();
+    known.sort_unstable_by_key(|(rank, _)| *rank);
     // Some more than one, so that not every label has to look through all of them.
     let too_many = count - most + 1 + most / 100;
-    let victims: Vec<PairKey> = known.into_iter().take(too_many).map(|(.., key)| key).collect();
+    let victims: Vec<PairKey> = known.into_iter().take(too_many).map(|(_, key)| key).collect();
     for key in &victims {
         table.remove(&key.0)?;
     }
@@ -166,7 +210,7 @@ pub(super) fn forget(table: &mut Labels<'_>, what: &Forget) -> Result<Vec<Relabe
             Some(label) => table.insert(&pair.0, encode(label).as_slice())?,
             None => table.remove(&pair.0)?,
         };
-        changes.push(Relabel { pair, wrong: left.map(|label| label.wrong) });
+        changes.push(Relabel { pair, wrong: left.map(|label| label.refuses()) });
     }
     Ok(changes)
 }
@@ -197,8 +241,10 @@ fn bounds(scope: LabelScope) -> (PairKey, PairKey) {
     (PairKey::new(scope, [0; 32]), PairKey::new(scope, [u8::MAX; 32]))
 }
 
-/// The version that is written.
+/// The version of what people said.
 const VERSION: u32 = 1;
+/// The version of what shadow mode found: to a program that knows only the first it is nothing, and no refusal.
+const SHADOW_VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Record<L> {
@@ -208,13 +254,14 @@ struct Record<L> {
 
 /// The bytes of a label.
 fn encode(label: &Label) -> Vec<u8> {
-    serde_json::to_vec(&Record { version: VERSION, label }).unwrap_or_default()
+    let version = if label.source.is_feedback() { VERSION } else { SHADOW_VERSION };
+    serde_json::to_vec(&Record { version, label }).unwrap_or_default()
 }
 
 /// What [`encode`] wrote; `None` of other bytes.
 fn decode(record: &[u8]) -> Option<Label> {
     let record: Record<Label> = serde_json::from_slice(record).ok()?;
-    (record.version == VERSION).then_some(record.label)
+    matches!(record.version, VERSION | SHADOW_VERSION).then_some(record.label)
 }
 
 #[cfg(test)]

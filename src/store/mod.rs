@@ -10,7 +10,7 @@
 //! | `codec` | the bytes of a record |
 //! | `file` | the redb file: open, set aside, reopen, read |
 //! | `memory` | metadata, exact keys, vectors, entries at hand |
-//! | `labels` | what people said of pairs of prompts |
+//! | `labels` | what is known of pairs of prompts: what people said, what shadow mode found |
 //! | `ledger` | the writer's view of a transaction under way |
 //! | `writer` | group commits |
 
@@ -42,7 +42,7 @@ mod writer;
 pub use crate::index::{AttributeFilter, Candidate, Maintained, SearchKind};
 pub use crate::policy::eviction::Limits;
 pub use error::StoreError;
-pub use labels::{Forget, Label, LabelScope, LabelledPair, PairKey};
+pub use labels::{Forget, Label, LabelScope, LabelSource, LabelledPair, PairKey};
 
 use handle::Inner;
 use writer::{BATCH, Done, Op};

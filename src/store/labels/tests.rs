@@ -45,7 +45,11 @@ fn label(wrong: bool, at: u64, asked: &str, rev: &str) -> Label {
     let attributes = BTreeMap::from([("rev".to_owned(), rev.to_owned())]).try_into().unwrap();
     let (asked, stored) = (asked.into(), "stored".into());
     let pair = LabelledPair { asked, stored, attributes, similarity: 0.5, probability: Some(0.25) };
-    Label { cache: "faq".parse().unwrap(), wrong, at: Timestamp(at), pair: Some(pair) }
+    Label { cache: "faq".parse().unwrap(), wrong, at: Timestamp(at), source: LabelSource::Feedback, pair: Some(pair) }
+}
+
+fn found(wrong: bool, at: u64, asked: &str) -> Label {
+    Label { source: LabelSource::Shadow, ..label(wrong, at, asked, "1") }
 }
 
 #[test]
@@ -78,6 +82,33 @@ fn a_scope_is_bounded_and_what_was_wrong_stays_longest() {
 }
 
 #[test]
+fn what_shadow_mode_found_refuses_nothing_and_outweighs_nobody() {
+    let f = Fixture::new();
+    let (one, two) = (key(HERE, 1), key(HERE, 2));
+    assert_eq!(f.say(one, &found(true, 1, "a"), 9), [Relabel { pair: one, wrong: Some(false) }]);
+    assert_eq!(f.say(one, &label(true, 2, "a", "1"), 9), [Relabel { pair: one, wrong: Some(true) }]);
+    assert!(f.say(one, &found(false, 3, "a"), 9).is_empty(), "somebody has spoken");
+    f.say(two, &found(true, 4, "b"), 9);
+    f.say(two, &found(false, 5, "b"), 9);
+    assert_eq!(f.known(None), [(one, label(true, 2, "a", "1")), (two, found(false, 5, "b"))]);
+    f.say(two, &found(true, 6, "b"), 9);
+    f.write(|table| forget(table, &Forget::Scope(HERE)).unwrap());
+    let left: Vec<PairKey> = f.known(None).into_iter().map(|(key, _)| key).collect();
+    assert_eq!(left, [one], "without its texts a comparison says nothing");
+}
+
+#[test]
+fn what_shadow_mode_found_makes_room_first() {
+    let f = Fixture::new();
+    f.say(key(HERE, 0), &label(false, 0, "a", "1"), 3);
+    f.say(key(HERE, 1), &found(true, 5, "b"), 3);
+    f.say(key(HERE, 2), &found(false, 6, "c"), 3);
+    assert_eq!(f.say(key(HERE, 3), &label(false, 7, "d", "1"), 3)[0].pair, key(HERE, 2));
+    assert_eq!(f.say(key(HERE, 4), &label(false, 8, "e", "1"), 3)[0].pair, key(HERE, 1));
+    assert_eq!(f.say(key(HERE, 5), &found(true, 9, "f"), 3)[0].pair, key(HERE, 0), "then the oldest that said right");
+}
+
+#[test]
 fn forgetting_takes_the_texts_and_leaves_that_it_was_wrong() {
     let forgotten = |what: &Forget| {
         let f = Fixture::new();
@@ -106,5 +137,13 @@ fn the_bytes_of_version_1_are_these_for_ever() {
     assert_eq!(String::from_utf8(encode(&label)).unwrap(), String::from_utf8(bytes.to_vec()).unwrap());
     assert_eq!(decode(bytes), Some(label));
     assert_eq!(decode(b"{}"), None);
-    assert_eq!(decode(br#"{"version":2,"label":{}}"#), None);
+    assert_eq!(decode(br#"{"version":3,"label":{}}"#), None);
+}
+
+#[test]
+fn the_bytes_of_version_2_are_these_for_ever() {
+    let bytes = br#"{"version":2,"label":{"cache":"faq","wrong":true,"at":7,"source":"shadow","pair":{"asked":"How?","stored":"stored","attributes":{"rev":"1"},"similarity":0.5,"probability":0.25}}}"#;
+    let label = found(true, 7, "How?");
+    assert_eq!(String::from_utf8(encode(&label)).unwrap(), String::from_utf8(bytes.to_vec()).unwrap());
+    assert_eq!(decode(bytes), Some(label));
 }
