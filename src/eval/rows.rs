@@ -13,6 +13,8 @@ pub struct PairRow {
     pub asked: String,
     /// Does the answer to one serve the other?
     pub same: bool,
+    /// Where it comes from, when the row says: of a service's labels `feedback` or `shadow`.
+    pub source: Option<String>,
 }
 
 /// A prompt of recorded traffic.
@@ -92,6 +94,10 @@ impl Fields {
         }
     }
 
+    fn source(&self) -> Option<String> {
+        self.map.get("source").and_then(Value::as_str).map(str::to_owned)
+    }
+
     fn number(&self, field: &str) -> Result<f64, String> {
         self.map.get(field).and_then(Value::as_f64).ok_or_else(|| self.wrong(field, "a number"))
     }
@@ -114,7 +120,7 @@ impl Fields {
 impl Row for PairRow {
     fn read(fields: &Fields) -> Result<Self, String> {
         let (stored, asked) = (fields.text("a")?, fields.text("b")?);
-        Ok(Self { id: fields.id()?, stored, asked, same: fields.label()? })
+        Ok(Self { id: fields.id()?, stored, asked, same: fields.label()?, source: fields.source() })
     }
 }
 
