@@ -12,6 +12,7 @@
 //! | [`openai_chat`] | chat completion requests |
 //! | [`sse`] | event streams, split anywhere |
 //! | [`assemble`] | provider's answers: complete, or why they are not kept |
+//! | [`said`] | the text of an answer, for comparing two |
 //! | [`replay`] | stored answers as JSON or as an event stream, and errors in the dialect's shape |
 
 pub mod assemble;
@@ -19,6 +20,7 @@ pub mod canonical;
 pub mod json;
 pub mod openai_chat;
 pub mod replay;
+pub mod said;
 pub mod sse;
 
 /// Why bytes could not be read. Names the fault in the form and never quotes the content, so that it may be logged.

@@ -2,6 +2,7 @@
 //!
 //! No function here waits, reads a clock or touches a file; `now` is an argument. What is decided here is done elsewhere.
 
+pub mod agreement;
 pub mod binomial;
 pub mod cache_status;
 pub mod calibrate;
