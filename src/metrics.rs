@@ -65,6 +65,14 @@ fn describe() {
         "Prompts whose right answer moves with time and that no entry answered, by what the policy makes of them"
     );
     describe_counter!("refrain_feedback_total", "What callers said of answers from the cache, by verdict");
+    describe_counter!(
+        "refrain_shadow_requests_total",
+        "Requests in shadow mode, by what refrain_requests_total would have counted them under in mode on"
+    );
+    describe_counter!(
+        "refrain_shadow_comparisons_total",
+        "Stored answers that shadow mode compared with fresh ones, by result: right and wrong are labels"
+    );
     describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
     describe_counter!("refrain_verifier_reads_total", "Candidates that the verifier's reader read");
     describe_counter!(
@@ -99,6 +107,20 @@ pub struct Request {
     pub tier: &'static str,
     /// The reason's label.
     pub reason: &'static str,
+}
+
+impl Request {
+    fn labels(&self) -> [(&'static str, String); 5] {
+        let cache = self.cache.as_ref().map_or("", CacheId::as_str);
+        [
+            ("cache", cache),
+            ("route", self.route),
+            ("outcome", self.outcome),
+            ("tier", self.tier),
+            ("reason", self.reason),
+        ]
+        .map(|(name, value)| (name, value.to_owned()))
+    }
 }
 
 /// What a request moves.
@@ -138,6 +160,16 @@ pub fn request(request: Request, took: Duration) {
     let counts = Counts::of(&request);
     counts.add(took);
     KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(request, counts);
+}
+
+/// A request in shadow mode, as it would have come out in mode `on`.
+pub fn shadow_request(request: &Request) {
+    counter!("refrain_shadow_requests_total", &request.labels()).increment(1);
+}
+
+/// Shadow mode compared a stored answer with a fresh one, or could not.
+pub fn shadow_comparison(result: &'static str) {
+    counter!("refrain_shadow_comparisons_total", "result" => result).increment(1);
 }
 
 /// A provider answered with this status, or did not.

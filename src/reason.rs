@@ -52,6 +52,8 @@ reasons! {
         Temperature = "temperature",
         /// The policy's mode is off.
         ModeOff = "mode-off",
+        /// An entry would have answered, and the policy's mode is shadow.
+        Shadow = "shadow",
         /// The policy does not use this tier.
         Strategy = "strategy",
         /// The body is not JSON that Refrain can read.

@@ -14,6 +14,8 @@ use crate::error::Invalid;
 pub enum Mode {
     /// Look up, answer, store.
     On,
+    /// Look up, say what would have answered, relay everything, store.
+    Shadow,
     /// Relay everything, store nothing.
     Off,
 }
@@ -159,7 +161,7 @@ pub enum VerifierChoice {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct CachePolicy {
-    /// On or off.
+    /// On, shadow or off.
     pub mode: Mode,
     /// The tiers that may answer; at least one.
     pub strategies: Vec<Strategy>,

@@ -63,8 +63,8 @@ pub enum Effect {
 pub enum FeedbackError {
     /// No hit of this caller in this cache has this name, or it was too long ago.
     #[error(
-        "no hit of yours in this cache has this lookupId: it was a miss, another caller's or another cache's, is older \
-         than a day, or was before the last restart"
+        "no hit of yours in this cache has this lookupId: it was a miss, was relayed in shadow mode, another caller's or \
+         another cache's, is older than a day, or was before the last restart"
     )]
     Unknown,
     /// The verdict could not be kept.
@@ -124,7 +124,7 @@ impl Recents {
 
 impl Cache {
     /// Remembers a hit of `caller` on the prompt `asked`, so that it can be spoken of.
-    pub(super) fn remember(&self, hit: &Hit, caller: TenantId, asked: &str) {
+    pub fn remember(&self, hit: &Hit, caller: TenantId, asked: &str) {
         let entry = &hit.stored.entry;
         let what = match entry.kind {
             _ if entry.text != asked => What::Other(LabelledPair {
@@ -190,6 +190,35 @@ impl Cache {
         let label = Label { cache: served.cache.clone(), wrong, at, source, pair };
         let scope = self.label_scope(&served.cache, served.owner);
         self.inner.store.put_label(PairKey::new(scope, hash), label).await
+    }
+
+    /// Keeps what was found of a pair that `entry` is the stored side of.
+    pub(super) async fn put_label(
+        &self,
+        entry: &Entry,
+        source: LabelSource,
+        wrong: bool,
+        pair: LabelledPair,
+    ) -> Result<(), StoreError> {
+        let hash = self.pair_hash(&pair.asked, &pair.stored);
+        let label = Label { cache: entry.cache.clone(), wrong, at: self.inner.clock.now(), source, pair: Some(pair) };
+        self.inner.store.put_label(PairKey::new(self.label_scope(&entry.cache, entry.tenant), hash), label).await
+    }
+
+    /// The entry and the pair of prompts behind a hit of `caller` that can be spoken of.
+    pub(super) fn spoken_of(
+        &self,
+        lookup: LookupId,
+        caller: TenantId,
+        cache: &CacheId,
+    ) -> Option<(EntryId, LabelledPair)> {
+        let served = self.inner.recents.0.get(&lookup)?;
+        match &served.what {
+            What::Other(pair) if served.cache == *cache && served.caller == caller => {
+                Some((served.entry, pair.clone()))
+            }
+            _ => None,
+        }
     }
 
     /// Did somebody say that this entry's answer is wrong for the prompt `asked`?

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::cache::Cache;
+use crate::cache::shadow::Pair;
 use crate::dialect::assemble::Expected;
 use crate::embedding::Embedding;
 use crate::entry::{Answer, Entry, EntryKind};
@@ -33,6 +34,8 @@ pub struct Keep {
     pub(super) id: EntryId,
     /// The entry under the exact key when the lookup began.
     pub(super) known: Option<EntryId>,
+    /// What the answer is compared with once it is kept, in shadow mode.
+    pub(super) pair: Option<Pair>,
 }
 
 /// Why an answer was not kept.
@@ -116,6 +119,10 @@ impl Cache {
         // Token vectors are the larger part of a small entry: kept for a verifier only.
         let verified = self.inner.verifier.is_there();
         let embedding = keep.embedding.map(|it| if verified { it } else { it.with_tokens(None) });
-        Ok(self.inner.store.put(entry, embedding, keep.limits).await?.id)
+        let id = self.inner.store.put(entry, embedding, keep.limits).await?.id;
+        if let Some(pair) = keep.pair {
+            self.inner.shadows.offer(pair);
+        }
+        Ok(id)
     }
 }

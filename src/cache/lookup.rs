@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::cache::fill::Keep;
 use crate::cache::search::{Asked, Considered, Found, Passed, Query};
+use crate::cache::shadow::{Pair, Shadow};
 use crate::cache::{Cache, Prepared};
 use crate::dialect::openai_chat;
 use crate::embed::EmbedError;
@@ -100,6 +101,20 @@ pub struct Forward {
     pub moves: Option<Moves>,
     /// The candidates, when asked for.
     pub considered: Vec<Considered>,
+    /// What mode `on` would have come to; `None` outside shadow mode.
+    pub shadow: Option<Shadow>,
+}
+
+/// A question under way.
+struct Asking<'a> {
+    /// With the entries' owner as its tenant.
+    question: &'a Question<'a>,
+    policy: &'a CachePolicy,
+    /// Who asks.
+    caller: TenantId,
+    key: ExactKey,
+    /// The entry under `key` when the lookup began.
+    known: Option<EntryId>,
 }
 
 #[derive(Clone, Copy)]
@@ -124,8 +139,18 @@ impl Semantic {
 }
 
 impl Cache {
-    /// Decides what answers `question`: an entry, or upstream.
-    pub async fn lookup(&self, mut question: Question<'_>, policy: &CachePolicy) -> Lookup {
+    /// Decides what answers `question`: an entry, or upstream. In shadow mode it is always upstream.
+    pub async fn lookup(&self, question: Question<'_>, policy: &CachePolicy) -> Lookup {
+        match self.decide(question, policy).await {
+            Lookup::Forward(mut forward) if policy.mode == Mode::Shadow && forward.shadow.is_none() => {
+                forward.shadow = Some(Shadow::none(&forward));
+                Lookup::Forward(forward)
+            }
+            decided => decided,
+        }
+    }
+
+    async fn decide(&self, mut question: Question<'_>, policy: &CachePolicy) -> Lookup {
         let now = self.inner.clock.now();
         let caller = question.scope.tenant;
         question.scope.tenant = Self::owner(policy, caller);
@@ -134,6 +159,7 @@ impl Cache {
         }
         let key = question.scope.exact_key(&question.prompt.canonical);
         let known = self.inner.store.exact_id(&key);
+        let asking = Asking { question: &question, policy, caller, key, known };
         // Only a limit on the age has a say in the exact tier, whose hits are too fast to be read for nothing.
         let limits = matches!(policy.guards.time, TimeGuard::Ttl(_));
         let early = limits.then(|| Moves::of(&question.prompt.text, policy)).flatten();
@@ -145,8 +171,7 @@ impl Cache {
             && limit.is_none_or(|limit| hit.age <= limit)
         {
             hit.moves = early;
-            self.remember(&hit, caller, &question.prompt.text);
-            return Lookup::Hit(Box::new(hit));
+            return self.answered(&asking, hit, None).await;
         }
         let moves = if limits { early } else { Moves::of(&question.prompt.text, policy) };
         let sensitive = moves.is_some();
@@ -158,23 +183,60 @@ impl Cache {
                 if same { Passed { similarity: Similarity::ONE, probability: None, ..passed } } else { passed };
             let tier = if same { Tier::Exact } else { Tier::Semantic };
             let hit = Hit { moves, ..hit_of(passed, tier, now, semantic.considered) };
-            self.remember(&hit, caller, &question.prompt.text);
-            return Lookup::Hit(Box::new(hit));
+            return self.answered(&asking, hit, semantic.embedding).await;
         }
-        let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
-        let keep = (!question.directives.no_store && !lifetime.is_zero())
-            .then(|| Box::new(self.keep(&question, (key, known), semantic.embedding.take(), lifetime, policy)));
+        let keep = self.keep(&asking, semantic.embedding.take(), sensitive);
         forward(semantic, keep, moves)
     }
 
-    fn keep(
-        &self,
-        question: &Question<'_>,
-        (exact_key, known): (ExactKey, Option<EntryId>),
-        embedding: Option<Embedding>,
-        lifetime: Duration,
-        policy: &CachePolicy,
-    ) -> Keep {
+    /// An entry answers; in shadow mode it is only said that it would have.
+    async fn answered(&self, asking: &Asking<'_>, hit: Hit, embedding: Option<Embedding>) -> Lookup {
+        if asking.policy.mode == Mode::Shadow {
+            return Lookup::Forward(Box::new(self.withheld(asking, hit, embedding).await));
+        }
+        self.remember(&hit, asking.caller, &asking.question.prompt.text);
+        Lookup::Hit(Box::new(hit))
+    }
+
+    /// The way upstream of a request that `hit` would have answered; what comes is kept as after any miss.
+    async fn withheld(&self, asking: &Asking<'_>, mut hit: Hit, embedding: Option<Embedding>) -> Forward {
+        let Asking { question, policy, .. } = asking;
+        let (prompt, store) = (question.prompt, &self.inner.store);
+        // As a hit does, so that the same entries stay as in mode `on`.
+        store.touch(hit.stored.entry.id, self.inner.clock.now());
+        let sensitive = guard::time_sensitive(&prompt.text).is_some();
+        let embedding = match embedding {
+            None if self.semantic_bypass(prompt, policy, sensitive).is_none() => {
+                self.inner.embedder.embed(&prompt.text).await.ok()
+            }
+            known => known,
+        };
+        let mut keep = self.keep(asking, embedding, sensitive);
+        if let Some(keep) = &mut keep {
+            keep.pair = Pair::of(&hit, keep);
+        }
+        Forward {
+            lookup_id: hit.lookup_id,
+            outcome: Outcome::Bypass,
+            reason: BypassReason::Shadow.as_str(),
+            best: Some(hit.similarity),
+            keep,
+            moves: hit.moves,
+            considered: std::mem::take(&mut hit.considered),
+            shadow: Some(Shadow::of(hit)),
+        }
+    }
+
+    /// How to keep the answer; `None` when it must not be kept.
+    fn keep(&self, asking: &Asking<'_>, embedding: Option<Embedding>, sensitive: bool) -> Option<Box<Keep>> {
+        let Asking { question, policy, .. } = asking;
+        let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
+        let kept = !question.directives.no_store && !lifetime.is_zero();
+        kept.then(|| Box::new(self.kept_for(asking, embedding, lifetime)))
+    }
+
+    fn kept_for(&self, asking: &Asking<'_>, embedding: Option<Embedding>, lifetime: Duration) -> Keep {
+        let Asking { question, policy, key, known, .. } = *asking;
         let prompt = question.prompt;
         let partition = embedding
             .as_ref()
@@ -184,7 +246,7 @@ impl Cache {
             kind: EntryKind::Provider,
             cache: question.scope.cache.clone(),
             tenant: question.scope.tenant,
-            exact_key,
+            exact_key: key,
             partition,
             embedding,
             canonical: prompt.canonical.clone(),
@@ -197,6 +259,7 @@ impl Cache {
             choices: prompt.choices,
             id: EntryId::generate(),
             known,
+            pair: None,
         }
     }
 
@@ -386,5 +449,5 @@ fn forward(semantic: Semantic, keep: Option<Box<Keep>>, moves: Option<Moves>) ->
         crate::metrics::time_sensitive(moves.guard.as_str());
     }
     let (lookup_id, best, considered) = (LookupId::generate(), semantic.best, semantic.considered);
-    Lookup::Forward(Box::new(Forward { lookup_id, outcome, reason, best, keep, moves, considered }))
+    Lookup::Forward(Box::new(Forward { lookup_id, outcome, reason, best, keep, moves, considered, shadow: None }))
 }

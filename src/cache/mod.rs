@@ -15,6 +15,7 @@ mod plain;
 mod policies;
 mod prepared;
 mod search;
+mod shadow;
 mod tally;
 
 use std::sync::Arc;
@@ -32,10 +33,11 @@ pub use compare::{Comparison, Would};
 pub use feedback::{Effect, FeedbackError, Verdict};
 pub use fill::{Keep, KeepError};
 pub use lookup::{Forward, Hit, Lookup, Moves, Question};
-pub use plain::{PlainFound, PlainPrompt, PlainQuery};
+pub use plain::{PlainAnswer, PlainFound, PlainPrompt, PlainQuery};
 pub use policies::{Policies, PolicyError};
 pub use prepared::Prepared;
 pub use search::Considered;
+pub use shadow::Shadow;
 pub use tally::Outcomes;
 
 /// The engine's handle; cheap to clone.
@@ -54,6 +56,7 @@ struct Inner {
     secret: [u8; 32],
     tally: tally::Tally,
     recents: feedback::Recents,
+    shadows: shadow::Shadows,
 }
 
 /// The tenant of entries that all callers of a cache share; no credential hashes to it.
@@ -80,11 +83,12 @@ impl Cache {
                 secret,
                 tally: tally::Tally::default(),
                 recents: feedback::Recents::default(),
+                shadows: shadow::Shadows::default(),
             }),
         }
     }
 
-    /// Starts the upkeep tasks: sweeping, index building, an embedder that comes late.
+    /// Starts the upkeep tasks: sweeping, index building, an embedder that comes late, the comparing of shadow mode.
     pub fn start_upkeep(&self, tasks: &Tasks, sweep_every: std::time::Duration) {
         maintain::start(self.clone(), tasks, sweep_every);
     }
@@ -93,6 +97,13 @@ impl Cache {
     pub fn count(&self, cache: &CacheId, outcome: &str) {
         if self.inner.policies.get(cache).is_some() {
             self.inner.tally.count(cache, outcome);
+        }
+    }
+
+    /// Counts how a request that shadow mode sent upstream would have come out, by the outcome's label.
+    pub fn count_shadow(&self, cache: &CacheId, outcome: &str) {
+        if self.inner.policies.get(cache).is_some() {
+            self.inner.tally.count_shadow(cache, outcome);
         }
     }
 

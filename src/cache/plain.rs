@@ -44,6 +44,15 @@ pub struct PlainPrompt {
     pub ttl: Option<Duration>,
 }
 
+/// What a search in plain entries came to.
+#[derive(Default)]
+pub struct PlainAnswer {
+    /// The entries that answer, best first.
+    pub found: Vec<PlainFound>,
+    /// Those that would have, were the policy's mode not shadow.
+    pub withheld: Option<Vec<PlainFound>>,
+}
+
 /// An entry that answers a plain query.
 pub struct PlainFound {
     /// The entry.
@@ -55,8 +64,22 @@ pub struct PlainFound {
 }
 
 impl Cache {
-    /// Finds plain entries that answer `query`, best first. A failing embedder leaves the exact way.
+    /// Finds plain entries that answer `query`; in shadow mode none does. A failing embedder leaves the exact way.
     pub async fn plain_search(
+        &self,
+        cache: &CacheId,
+        tenant: TenantId,
+        policy: &CachePolicy,
+        query: &PlainQuery,
+    ) -> PlainAnswer {
+        let found = self.plain_found(cache, tenant, policy, query).await;
+        match policy.mode {
+            Mode::Shadow => PlainAnswer { found: Vec::new(), withheld: Some(found) },
+            Mode::On | Mode::Off => PlainAnswer { found, withheld: None },
+        }
+    }
+
+    async fn plain_found(
         &self,
         cache: &CacheId,
         tenant: TenantId,
@@ -154,6 +177,7 @@ impl Cache {
         let keep = Keep {
             id: EntryId::generate(),
             known: None,
+            pair: None,
             kind: EntryKind::Plain,
             cache: cache.clone(),
             tenant: scope.tenant,

@@ -19,6 +19,8 @@ pub struct Outcomes {
     pub misses: u64,
     /// Went upstream past the semantic tier, and no exact entry answered.
     pub bypasses: u64,
+    /// Went upstream since the mode is shadow, and would have been answered from an entry; among `bypasses`.
+    pub shadow_hits: u64,
 }
 
 impl Outcomes {
@@ -44,6 +46,13 @@ impl Tally {
             "miss" => entry.misses += 1,
             "bypass" => entry.bypasses += 1,
             _ => {}
+        }
+    }
+
+    /// Counts what shadow mode withheld; an outcome that is no answer from an entry is none.
+    pub(super) fn count_shadow(&self, cache: &CacheId, outcome: &str) {
+        if matches!(outcome, "hit" | "stale") {
+            self.all().entry(cache.clone()).or_default().shadow_hits += 1;
         }
     }
 

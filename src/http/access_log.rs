@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tower_service::Service;
 
+use crate::cache::Shadow;
 use crate::http::state::App;
 use crate::metrics;
 use crate::types::{CacheId, LookupId};
@@ -38,6 +39,26 @@ pub struct Fate {
     pub upstream: String,
     /// The request joined another's fill.
     pub collapsed: bool,
+    /// What mode `on` would have come to, in shadow mode.
+    pub shadow: Option<Shadowed>,
+}
+
+/// The labels of what a request in shadow mode would have come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Shadowed {
+    /// `hit`, `stale`, `miss`, `bypass`.
+    pub outcome: &'static str,
+    /// `exact`, `semantic` or empty.
+    pub tier: &'static str,
+    /// The reason's label.
+    pub reason: &'static str,
+}
+
+impl Shadowed {
+    /// The labels of `shadow`.
+    pub fn of(shadow: &Shadow) -> Self {
+        Self { outcome: shadow.outcome.as_str(), tier: shadow.tier(), reason: shadow.reason }
+    }
 }
 
 /// The outermost layer. A service by itself: one of axum's own would be boxed and cloned for every request.
@@ -76,6 +97,9 @@ async fn record(Recorded { app, mut routes }: Recorded, request: Request) -> Res
     let fate = response.extensions_mut().remove::<Fate>().unwrap_or_default();
     if let Some(cache) = &fate.cache {
         app.cache.count(cache, fate.outcome);
+        if let Some(shadow) = &fate.shadow {
+            app.cache.count_shadow(cache, shadow.outcome);
+        }
     }
     let line = Line { method, path, status: response.status().as_u16(), started, head: started.elapsed(), fate };
     let length = response.headers().get(http::header::CONTENT_LENGTH);
@@ -103,6 +127,9 @@ impl Line {
                 tier: fate.tier,
                 reason: fate.reason,
             };
+            if let Some(Shadowed { outcome, tier, reason }) = fate.shadow {
+                metrics::shadow_request(&metrics::Request { outcome, tier, reason, ..request.clone() });
+            }
             metrics::request(request, total);
         }
         if is_probe(&self.path) {
@@ -120,6 +147,8 @@ impl Line {
             similarity = fate.similarity,
             upstream = %fate.upstream,
             collapsed = fate.collapsed,
+            shadow = fate.shadow.map(|shadow| shadow.outcome),
+            shadow_tier = fate.shadow.map(|shadow| shadow.tier),
             lookup_id = fate.lookup_id.map(tracing::field::display),
             first_byte_ms = millis(self.head),
             total_ms = millis(total),

@@ -7,7 +7,7 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use uuid::Uuid;
 
-use crate::cache::{Hit, Moves};
+use crate::cache::{Hit, Moves, Shadow};
 use crate::dialect::replay::{self, Replay, Template};
 use crate::entry::EntryKind;
 use crate::error::Error;
@@ -113,6 +113,20 @@ pub const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-bufferi
 
 /// What the policy makes of a prompt whose right answer moves with time.
 const TIME: HeaderName = HeaderName::from_static("x-refrain-time-sensitive");
+
+/// In shadow mode: what mode `on` would have come to, `hit`, `stale`, `miss` or `bypass`.
+const SHADOW: HeaderName = HeaderName::from_static("x-refrain-shadow");
+/// In shadow mode: the tier that would have answered.
+const SHADOW_TIER: HeaderName = HeaderName::from_static("x-refrain-shadow-tier");
+
+/// Says what mode `on` would have come to.
+pub fn shadow(headers: &mut HeaderMap, shadow: Option<&Shadow>) {
+    let Some(shadow) = shadow else { return };
+    label(headers, SHADOW, shadow.outcome.as_str());
+    if shadow.hit.is_some() {
+        label(headers, SHADOW_TIER, shadow.tier());
+    }
+}
 
 /// Says that the right answer moves with time, and what the policy makes of that.
 pub fn moves(headers: &mut HeaderMap, moves: Option<Moves>) {

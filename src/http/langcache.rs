@@ -13,14 +13,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::cache::{PlainFound, PlainPrompt, PlainQuery};
+use crate::cache::{PlainAnswer, PlainFound, PlainPrompt, PlainQuery};
 use crate::error::{Error, Invalid};
-use crate::http::access_log::Fate;
+use crate::http::access_log::{Fate, Shadowed};
 use crate::http::body;
 use crate::http::lookup::{kept_error, ttl_millis};
 use crate::http::operator::whole;
 use crate::http::render::LangCacheError;
 use crate::http::state::App;
+use crate::reason::BypassReason;
 use crate::settings::{CachePolicy, Strategy};
 use crate::types::{Attributes, CacheId, Dialect, EntryId, Outcome, TenantId};
 
@@ -102,7 +103,7 @@ pub async fn search_conversation(
     let place = Place::of(&app, &cache, &headers)?;
     let found = app.cache.plain_search(&place.id, place.tenant, &place.policy, &asked.query).await;
     let context = asked.context.unwrap_or_default();
-    let found = if context.iter().all(|turn| turn.trim().is_empty()) { found } else { Vec::new() };
+    let found = if context.iter().all(|turn| turn.trim().is_empty()) { found } else { leaning(&found) };
     Ok(answer(place.id, found, Some(asked.prompt)).await?)
 }
 
@@ -126,12 +127,34 @@ fn read_search(bytes: &Bytes) -> Result<Search, Error> {
     Ok(Search { prompt: asked.prompt, context: asked.context, query })
 }
 
-async fn answer(cache: CacheId, found: Vec<PlainFound>, actual_prompt: Option<String>) -> Result<Response, Error> {
-    let outcome = if found.is_empty() { Outcome::Miss } else { Outcome::Hit };
-    let tier = found.first().map_or("", |hit| hit.tier.as_str());
-    let reason = if found.is_empty() { "no-match" } else { tier };
-    let similarity = found.first().map(|hit| hit.similarity.get());
-    let fate = Fate { cache: Some(cache), outcome: outcome.as_str(), tier, reason, similarity, ..Fate::default() };
+/// Nothing, for a prompt that may lean on turns before it.
+fn leaning(found: &PlainAnswer) -> PlainAnswer {
+    PlainAnswer { found: Vec::new(), withheld: found.withheld.as_ref().map(|_| Vec::new()) }
+}
+
+/// The labels of a search that found these.
+fn labels(found: &[PlainFound]) -> Shadowed {
+    match found.first() {
+        Some(hit) => Shadowed { outcome: Outcome::Hit.as_str(), tier: hit.tier.as_str(), reason: hit.tier.as_str() },
+        None => Shadowed { outcome: Outcome::Miss.as_str(), tier: "", reason: "no-match" },
+    }
+}
+
+fn fate(cache: CacheId, searched: &PlainAnswer) -> Fate {
+    let shadow = searched.withheld.as_deref().map(labels);
+    let best = searched.withheld.as_ref().unwrap_or(&searched.found).first();
+    let withheld = searched.withheld.as_ref().is_some_and(|found| !found.is_empty());
+    let Shadowed { outcome, tier, reason } = if withheld {
+        Shadowed { outcome: Outcome::Bypass.as_str(), tier: "", reason: BypassReason::Shadow.as_str() }
+    } else {
+        labels(&searched.found)
+    };
+    let similarity = best.map(|hit| hit.similarity.get());
+    Fate { cache: Some(cache), outcome, tier, reason, similarity, shadow, ..Fate::default() }
+}
+
+async fn answer(cache: CacheId, searched: PlainAnswer, actual_prompt: Option<String>) -> Result<Response, Error> {
+    let (fate, found) = (fate(cache, &searched), searched.found);
     let size = found.iter().map(|hit| hit.stored.entry.answer.body.len()).sum();
     let print = move || {
         let data: Vec<Value> = found.iter().map(entry).collect();

@@ -20,7 +20,7 @@ use crate::cache::{Considered, Forward, Hit, Keep, KeepError, Lookup, Moves, Que
 use crate::dialect::assemble::{self, NotKept};
 use crate::dialect::openai_chat;
 use crate::error::{Error, Invalid};
-use crate::http::access_log::Fate;
+use crate::http::access_log::{Fate, Shadowed};
 use crate::http::render::Problem;
 use crate::http::state::App;
 use crate::http::{body, hit};
@@ -105,9 +105,16 @@ pub async fn lookup(
     let id = found.scope.cache.clone();
     let question = Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain };
     let fate = Fate { cache: Some(id), model: found.prompt.model.clone(), ..Fate::default() };
+    let caller = question.scope.tenant;
     match app.cache.lookup(question, &found.policy).await {
         Lookup::Hit(hit) => Ok(hit_told(&app, hit, explain, fate).await?),
-        Lookup::Forward(forward) => Ok(forward_told(&forward, explain, fate)?),
+        Lookup::Forward(forward) => {
+            // What it is shown, a gateway can speak of.
+            if let Some(hit) = forward.shadow.as_ref().and_then(|shadow| shadow.hit.as_ref()) {
+                app.cache.remember(hit, caller, &found.prompt.text);
+            }
+            Ok(forward_told(&app, *forward, explain, fate).await?)
+        }
     }
 }
 
@@ -134,6 +141,17 @@ struct Decision<'a> {
     time_sensitive: Option<TimeSensitive>,
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shadow: Option<WouldBe<'a>>,
+}
+
+/// What mode `on` would have come to; `response` only where an explanation is asked for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WouldBe<'a> {
+    outcome: Outcome,
+    #[serde(flatten)]
+    answer: Option<FoundAnswer<'a>>,
 }
 
 /// The word that makes the right answer move with time, and what the policy makes of it.
@@ -156,7 +174,14 @@ struct FoundAnswer<'a> {
     entry_id: EntryId,
     age: u64,
     ttl: i64,
-    response: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<&'a RawValue>,
+}
+
+impl<'a> FoundAnswer<'a> {
+    fn of(hit: &Hit, response: Option<&'a RawValue>) -> Self {
+        Self { tier: hit.tier, entry_id: hit.stored.entry.id, age: hit.age.as_secs(), ttl: hit.ttl, response }
+    }
 }
 
 impl Decision<'_> {
@@ -176,34 +201,52 @@ async fn hit_told(app: &App, hit: Box<Hit>, explain: bool, fate: Fate) -> Result
     let (model, size) = (fate.model.clone(), hit.stored.entry.answer.body.len());
     let print = move || {
         let answer = hit::json_body(&hit, &model, now)?;
-        let response = serde_json::from_slice(&answer).map_err(|e| Error::Internal(format!("stored answer: {e}")))?;
-        let (tier, entry_id, ttl) = (hit.tier, hit.stored.entry.id, hit.ttl);
         let decision = Decision {
             outcome: hit.outcome,
-            answer: Some(FoundAnswer { tier, entry_id, age: hit.age.as_secs(), ttl, response }),
+            answer: Some(FoundAnswer::of(&hit, Some(raw(&answer)?))),
             similarity: Some(hit.similarity),
             lookup_id: hit.lookup_id,
             reason: None,
             time_sensitive: hit.moves.map(Into::into),
             candidates: explain.then(|| hit.considered.iter().map(candidate).collect()),
+            shadow: None,
         };
         decision.print()
     };
     Ok(told(body::by_size(size, print).await??, fate))
 }
 
-fn forward_told(forward: &Forward, explain: bool, fate: Fate) -> Result<Response, Error> {
-    let fate = Fate { outcome: forward.outcome.as_str(), reason: forward.reason, ..fate };
-    let decision = Decision {
-        outcome: forward.outcome,
-        answer: None,
-        similarity: forward.best,
-        lookup_id: forward.lookup_id,
-        reason: Some(forward.reason),
-        time_sensitive: forward.moves.map(Into::into),
-        candidates: explain.then(|| forward.considered.iter().map(candidate).collect()),
+fn raw(json: &[u8]) -> Result<&RawValue, Error> {
+    serde_json::from_slice(json).map_err(|error| Error::Internal(format!("stored answer: {error}")))
+}
+
+async fn forward_told(app: &App, forward: Forward, explain: bool, fate: Fate) -> Result<Response, Error> {
+    let shadow = forward.shadow.as_ref().map(Shadowed::of);
+    let fate = Fate { outcome: forward.outcome.as_str(), reason: forward.reason, shadow, ..fate };
+    let (now, model) = (app.cache.clock().now(), fate.model.clone());
+    let withheld = forward.shadow.as_ref().and_then(|shadow| shadow.hit.as_ref()).filter(|_| explain);
+    let size = withheld.map_or(0, |hit| hit.stored.entry.answer.body.len());
+    let print = move || {
+        let hit = forward.shadow.as_ref().and_then(|shadow| shadow.hit.as_ref());
+        let answer = hit.filter(|_| explain).map(|hit| hit::json_body(hit, &model, now)).transpose()?;
+        let response = answer.as_deref().map(raw).transpose()?;
+        let shadow = forward
+            .shadow
+            .as_ref()
+            .map(|shadow| WouldBe { outcome: shadow.outcome, answer: hit.map(|hit| FoundAnswer::of(hit, response)) });
+        let decision = Decision {
+            outcome: forward.outcome,
+            answer: None,
+            similarity: forward.best,
+            lookup_id: forward.lookup_id,
+            reason: Some(forward.reason),
+            time_sensitive: forward.moves.map(Into::into),
+            candidates: explain.then(|| forward.considered.iter().map(candidate).collect()),
+            shadow,
+        };
+        decision.print()
     };
-    Ok(told(decision.print()?, fate))
+    Ok(told(body::by_size(size, print).await??, fate))
 }
 
 fn told(body: Bytes, fate: Fate) -> Response {
@@ -244,6 +287,7 @@ pub async fn store(
     found.directives.no_cache = true;
     // Planned for the wish, even where the policy's own ttl is 0; the exact lifetime follows.
     found.directives.ttl = told.lifetime.map(|wish| wish.as_secs().max(1));
+    let caller = found.scope.tenant;
     let question =
         Question { prompt: &found.prompt, scope: found.scope, directives: &found.directives, explain: false };
     let keep = match app.cache.lookup(question, &found.policy).await {
@@ -255,6 +299,10 @@ pub async fn store(
     let keep = match told.lifetime {
         Some(wish) => keep.lasting(wish, &found.policy),
         None => *keep,
+    };
+    let keep = match told.lookup_id {
+        Some(named) => app.cache.compare_when_kept(keep, named, caller, &found.policy).await,
+        None => keep,
     };
     let id = commit(&app, keep, told.response).await?;
     tracing::debug!(lookup_id = told.lookup_id.map(|id| id.to_string()), entry = %id, "stored over the lookup API");
@@ -299,7 +347,7 @@ pub fn kept_error(error: &KeepError) -> Error {
             Error::Unprocessable(Invalid::new("response", format!("has {size} bytes"), accepted))
         }
         KeepError::NothingKept => {
-            let accepted = "a cache whose policy has mode \"on\" and a ttl above 0";
+            let accepted = "a cache whose policy has mode \"on\" or \"shadow\" and a ttl above 0";
             Error::Unprocessable(Invalid::new("cacheId", error.to_string(), accepted))
         }
         KeepError::Store(StoreError::TooLarge { bytes, max_bytes }) => {

@@ -118,6 +118,7 @@ fn stats_of(app: &App, id: &CacheId) -> Value {
         "stale": outcomes.stale,
         "misses": outcomes.misses,
         "bypasses": outcomes.bypasses,
+        "shadowHits": outcomes.shadow_hits,
         "hitRate": outcomes.hit_rate(),
         "entries": stats.entries,
         "bytes": stats.bytes,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::cache::{Forward, Head, Hit, Join, Lead, Lookup, Phase, Question, Shape, Subscription};
 use crate::dialect::openai_chat;
 use crate::error::Error;
-use crate::http::access_log::Fate;
+use crate::http::access_log::{Fate, Shadowed};
 use crate::http::bill::{Bill, Ordered};
 use crate::http::head::{is_event_stream, may_be_kept, remove_private};
 use crate::http::hit::{self, insert, label};
@@ -222,7 +222,8 @@ impl Call {
     }
 
     fn overtaken(&self, forward: &Forward) -> bool {
-        let exact = !self.directives.no_cache && self.policy.uses(Strategy::Exact);
+        let served = self.policy.mode == Mode::On && self.policy.uses(Strategy::Exact);
+        let exact = served && !self.directives.no_cache;
         let keep = forward.keep.as_ref().filter(|_| exact);
         keep.is_some_and(|keep| self.app.cache.overtaken(keep))
     }
@@ -278,8 +279,16 @@ impl Call {
             return Err(Error::Internal("a lone join always leads".into()));
         };
         let lookup_id = LookupId::generate();
-        let forward =
-            Forward { lookup_id, outcome, reason, best: None, keep: None, moves: None, considered: Vec::new() };
+        let forward = Forward {
+            lookup_id,
+            outcome,
+            reason,
+            best: None,
+            keep: None,
+            moves: None,
+            considered: Vec::new(),
+            shadow: None,
+        };
         let bill = self.bill("", lookup_id, self.body.len());
         let head = self.set_out(lead, None, bill).await?;
         let status = CacheStatus {
@@ -354,6 +363,7 @@ impl Call {
         label(headers, hit::OUTCOME, forward.outcome.as_str());
         insert(headers, hit::LOOKUP_ID, forward.lookup_id.to_string());
         hit::moves(headers, forward.moves);
+        hit::shadow(headers, forward.shadow.as_ref());
         if let Some(best) = forward.best {
             insert(headers, hit::SIMILARITY, best.to_string());
         }
@@ -361,6 +371,7 @@ impl Call {
             similarity: forward.best.map(Similarity::get),
             upstream: self.upstream.name.clone(),
             collapsed: decided.collapsed,
+            shadow: forward.shadow.as_ref().map(Shadowed::of),
             ..self.fate(decided.model, forward.outcome, forward.reason, Some(forward.lookup_id))
         };
         response.extensions_mut().insert(fate);

@@ -115,9 +115,6 @@ fn merge(target: &mut Value, patch: Value) {
 fn from_object(fields: Map<String, Value>) -> Result<CachePolicy, Invalid> {
     let default = to_json(&CachePolicy::default());
     known_names("", &fields, &default)?;
-    if fields.get("mode").and_then(Value::as_str) == Some("shadow") {
-        return Err(Invalid::new("mode", "\"shadow\" has no effect in this version", "\"on\" or \"off\""));
-    }
     if let Some(Value::Object(guards)) = fields.get("guards") {
         known_names("guards.", guards, &default["guards"])?;
     }
@@ -167,7 +164,7 @@ fn one_field(name: &str, value: &Value) -> Result<(), Invalid> {
 
 fn accepted(name: &str) -> &'static str {
     match name {
-        "mode" => "\"on\" or \"off\"",
+        "mode" => "\"on\", \"shadow\" or \"off\"",
         "strategies" => "a list of \"exact\", \"semantic\"",
         "similarityThreshold" => "a number from 0 to 1, or null",
         "maxTemperature" => "a number from 0 to 2, or null",
@@ -202,7 +199,6 @@ mod tests {
             (r#"{"ttl":"abc"}"#, "ttl"),
             (r#"{"ttl":1000000000000}"#, "ttl"),
             (r#"{"ttl":100,"maxTtl":10}"#, "ttl"),
-            (r#"{"mode":"shadow"}"#, "mode"),
             (r#"{"mode":"maybe"}"#, "mode"),
             (r#"{"strategies":[]}"#, "strategies"),
             (r#"{"strategies":["fuzzy"]}"#, "strategies"),

@@ -32,5 +32,6 @@ mod policy;
 mod recipes;
 mod replay;
 mod sdk;
+mod shadow;
 mod tls;
 mod tokens;

@@ -20,7 +20,6 @@ async fn a_bad_value_names_its_field_and_changes_nothing() {
     let before = policy(&refrain, "default").await;
     for (field, value) in [
         ("mode", json!("sometimes")),
-        ("mode", json!("shadow")),
         ("strategies", json!([])),
         ("strategies", json!(["magic"])),
         ("similarityThreshold", json!(1.2)),
