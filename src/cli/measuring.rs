@@ -158,6 +158,7 @@ impl Bench {
             app::close(cache).await.map_err(|error| error.to_string())?;
             return Err(format!("the policy of {id} answers nothing by meaning: there is nothing to measure"));
         }
+        let policy = served(policy);
         let tasks = Tasks::default();
         cache.start_upkeep(&tasks, config.store.sweep_every.0);
         Ok(Self { cache, id, policy, tasks, _folder: folder })
@@ -166,6 +167,14 @@ impl Bench {
     async fn close(self) -> Result<(), String> {
         self.tasks.drain(Duration::from_secs(5)).await;
         app::close(self.cache).await.map_err(|error| error.to_string())
+    }
+}
+
+/// What is measured of a cache in shadow mode is what it would serve.
+fn served(policy: Arc<CachePolicy>) -> Arc<CachePolicy> {
+    match policy.mode {
+        Mode::Shadow => Arc::new(CachePolicy { mode: Mode::On, ..CachePolicy::clone(&policy) }),
+        Mode::On | Mode::Off => policy,
     }
 }
 

@@ -224,8 +224,13 @@ async fn a_stream_is_played_as_live_traffic() {
         row(0, "How do I reset my password?", "password"),
     ];
     let (stream, out) = (files.rows("desk.jsonl", &rows), files.name("out.json"));
-    let (code, said) = run(&["eval", "--stream", &stream, "--wrong", "5", "--json", &out]).await;
+    // Of a cache in shadow mode it is measured what it would serve.
+    let config = files.name("shadow.toml");
+    std::fs::write(&config, "[caches.default]\nmode = \"shadow\"\n").unwrap();
+    let (code, said) = run(&["eval", "--stream", &stream, "--wrong", "5", "--json", &out, "--config", &config]).await;
     assert_eq!(code, Some(0), "{said}");
+    let (code, served) = run(&["eval", "--stream", &stream, "--wrong", "5"]).await;
+    assert_eq!((code, said.contains(served.trim())), (Some(0), true), "{served}\n{said}");
     assert!(said.contains("desk: 6 prompts, 1 of them repeats"), "{said}");
     assert!(said.contains("wrong hit 0.9") && said.contains("(s5)"), "{said}");
     assert!(said.contains("asked  \"Where can I find my invoices?\""), "{said}");
