@@ -28,8 +28,8 @@ PIECES = 88_000
 TEXTS = ("pairs/pawsx_en", "pairs/pawsx_de", "pairs/pawsx_es", "pairs/pawsx_fr", "intents/banking77", "intents/clinc150",
          "intents/hwu64", "intents/snips", "intents/xsid", "streams/nq_open", "streams/llm_prompts_en")
 MAX_TOKENS = 256
-# The special tokens' names are of the private use area: no prompt that a model covers can spell one.
-START, PAD, END, UNKNOWN = "\ue000", "\ue001", "\ue002", "\ue003"
+# The special tokens are named by characters of a private use plane that no piece has: no prompt spells one by accident.
+START, PAD, END, UNKNOWN = "\U000ffff0", "\U000ffff1", "\U000ffff2", "<unk>"
 SPECIAL = (START, PAD, END, UNKNOWN)  # ids 0 to 3, as in the vocabulary they come from
 
 

@@ -12,7 +12,7 @@ STRICTNESS = {"chinese": 1.0, "other": 2.0}
 
 def main():
     folder, fingerprint = pathlib.Path(sys.argv[1]), sys.argv[2]
-    separator = "".join(f"\\u{ord(c):04x}" for c in base.END)
+    separator = "".join(f"\\U{ord(c):08x}" for c in base.END)
     text = f'name = "verifier-multi-1"\nrevision = "1"\nembedder = "{fingerprint}"\nmax_tokens = 512\n'
     text += f'languages = ["en", "zh", "de", "fr", "es", "ja", "ko"]\nseparator = "{separator}"\n'
     for language, strictness in STRICTNESS.items():

@@ -19,7 +19,7 @@ pub use fetch::{FetchError, Progress, fetch_runtime};
 pub use pins::{RuntimePin, SUPPORTED_PLATFORMS, runtime_pin};
 
 /// Models that this version knows by name even when their folder is not there.
-pub const BUILT_IN: &[&str] = &[config::Embedder::DEFAULT_MODEL];
+pub const BUILT_IN: [&str; 2] = [config::Verifier::PAIRS[0].0, config::Verifier::PAIRS[1].0];
 
 /// The folder of the models: `configured`, else `./models`, else `models` beside the executable or up to two folders
 /// above it (a build's `target/release` lies two under the repository).
@@ -131,7 +131,7 @@ pub fn models(models_dir: &Path) -> Vec<ModelStatus> {
 
 /// The names of the embedding models among [`models`], without reading the files.
 pub fn names(models_dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = BUILT_IN.iter().map(|&name| name.into()).collect();
+    let mut names: Vec<String> = BUILT_IN.map(String::from).into_iter().collect();
     names.extend(folders_with(models_dir, MANIFEST));
     names.sort();
     names.dedup();
@@ -213,8 +213,8 @@ mod tests {
     fn a_built_in_model_is_listed_even_when_its_folder_is_missing() {
         let empty = tempfile::tempdir().unwrap();
         let models = models(empty.path());
-        assert_eq!(models.len(), 1);
-        assert_eq!((models[0].name.as_str(), models[0].status), (config::Embedder::DEFAULT_MODEL, Presence::Missing));
+        let listed: Vec<_> = models.iter().map(|model| (model.name.as_str(), model.status)).collect();
+        assert_eq!(listed, BUILT_IN.map(|name| (name, Presence::Missing)));
     }
 
     #[test]
