@@ -106,6 +106,8 @@ reasons! {
         VerifierDown = "verifier-down",
         /// Somebody said that the near entry's answer was wrong for this prompt.
         Wrong = "wrong",
+        /// The near entry was wrong for a prompt that was about as near or nearer.
+        Tightened = "tightened",
         /// The near entries have expired.
         Expired = "expired",
         /// The near entries are older than the caller's `max-age`.

@@ -4,6 +4,9 @@
 //! the entry and a restart, and is a label for calibration. Letter case and white space make no other pair. Where the
 //! stored prompt is the asked one, there is no pair: a provider's answer goes, and a vetted one, which is not a
 //! caller's to remove, is not served to anybody until it is replaced.
+//!
+//! A verdict is in the entry's own record too, for as long as the entry is there: once a pair was wrong, no pair whose
+//! evidence is not clearly stronger is served from it ([`record`](crate::policy::record)).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +18,7 @@ use serde::Serialize;
 use crate::cache::{Cache, Hit};
 use crate::entry::{Entry, EntryKind};
 use crate::metrics;
+use crate::policy::evidence::{Evidence, Signals};
 use crate::settings::CachePolicy;
 use crate::store::{Forget, Label, LabelScope, LabelSource, LabelledPair, PairKey, StoreError};
 use crate::types::{Attributes, CacheId, EntryId, LookupId, Similarity, TenantId};
@@ -187,7 +191,8 @@ impl Cache {
         pair: Option<LabelledPair>,
     ) -> Result<(), StoreError> {
         let (at, source) = (self.inner.clock.now(), LabelSource::Feedback);
-        let label = Label { cache: served.cache.clone(), wrong, at, source, pair };
+        let entry = pair.as_ref().map(|_| served.entry);
+        let label = Label { cache: served.cache.clone(), wrong, at, source, entry, pair };
         let scope = self.label_scope(&served.cache, served.owner);
         self.inner.store.put_label(PairKey::new(scope, hash), label).await
     }
@@ -201,7 +206,14 @@ impl Cache {
         pair: LabelledPair,
     ) -> Result<(), StoreError> {
         let hash = self.pair_hash(&pair.asked, &pair.stored);
-        let label = Label { cache: entry.cache.clone(), wrong, at: self.inner.clock.now(), source, pair: Some(pair) };
+        let label = Label {
+            cache: entry.cache.clone(),
+            wrong,
+            at: self.inner.clock.now(),
+            source,
+            entry: None,
+            pair: Some(pair),
+        };
         self.inner.store.put_label(PairKey::new(self.label_scope(&entry.cache, entry.tenant), hash), label).await
     }
 
@@ -228,6 +240,18 @@ impl Cache {
             let hash = if own { self.entry_hash(entry.id) } else { self.pair_hash(asked, &entry.text) };
             PairKey::new(self.label_scope(&entry.cache, entry.tenant), hash)
         })
+    }
+
+    /// Does what was said of this entry's hits forbid to serve it to the prompt `asked`, whose pair looks like `signals`?
+    /// Not where somebody said that it is right for that very prompt.
+    pub(super) fn is_tightened(&self, entry: &Entry, asked: &str, signals: &Signals) -> bool {
+        let evidence = || Evidence::prior(f64::from(self.inner.embedder.calibrated_similarity()));
+        let forbids = self.inner.store.observed(entry.id, |record| record.forbids(signals, &evidence()));
+        let right = || {
+            let scope = self.label_scope(&entry.cache, entry.tenant);
+            self.inner.store.is_right(&PairKey::new(scope, self.pair_hash(asked, &entry.text)))
+        };
+        forbids == Some(true) && !right()
     }
 
     /// Names an entry for its own prompt: one that takes its place has another name.

@@ -12,8 +12,10 @@ use crate::cache::bar::Bar;
 use crate::cache::{Cache, Prepared};
 use crate::embedding::Embedding;
 use crate::policy::directives::Directives;
+use crate::policy::evidence::Signals;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard::{self, Features, GuardName};
+use crate::policy::record::{Counts, Record};
 use crate::policy::self_contained;
 use crate::policy::wording::Wording;
 use crate::reason::MissReason;
@@ -85,6 +87,8 @@ pub struct Considered {
     pub needed: Option<f64>,
     /// Did the verifier's reader read both texts?
     pub read: bool,
+    /// How often callers said that its answer was right and wrong.
+    pub observations: Counts,
     /// `hit`, or the reason's label.
     pub verdict: &'static str,
     /// Every enabled guard: its name, and what differs when it vetoes.
@@ -119,11 +123,22 @@ impl Found {
     /// Notes a decision about a candidate.
     fn settle(&mut self, query: &Query<'_>, one: Scored, verdict: Result<(), MissReason>) {
         if query.explain {
+            let observations = one.observations;
             let guards = explain_guards(query, &one.stored);
             let label = verdict.map_or_else(MissReason::as_str, |()| "hit");
             let (id, similarity) = (one.stored.entry.id, one.similarity);
             let (probability, needed, read) = (one.probability, one.needed, one.read);
-            self.considered.push(Considered { id, similarity, probability, needed, read, verdict: label, guards });
+            let verdict = label;
+            self.considered.push(Considered {
+                id,
+                similarity,
+                probability,
+                needed,
+                read,
+                observations,
+                verdict,
+                guards,
+            });
         }
         match verdict {
             Ok(()) => {
@@ -144,6 +159,14 @@ struct Scored {
     probability: Option<f64>,
     needed: Option<f64>,
     read: bool,
+    /// For `explain`.
+    observations: Counts,
+}
+
+impl Scored {
+    fn signals(&self) -> Signals {
+        Signals { cosine: f64::from(self.similarity.get()), probability: self.probability, vetoed: false }
+    }
 }
 
 /// What is known of a candidate before anything is read.
@@ -200,9 +223,21 @@ impl Cache {
             found.best = found.best.max(Some(similarity));
             let entry = &stored.entry;
             let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
-            let mut one = Scored { stored, similarity, freshness, probability: None, needed: None, read: false };
+            let observations = query.explain.then(|| self.inner.store.observed(entry.id, Record::counts)).flatten();
+            let mut one = Scored {
+                stored,
+                similarity,
+                freshness,
+                probability: None,
+                needed: None,
+                read: false,
+                observations: observations.unwrap_or_default(),
+            };
             match self.first(query, &mut one) {
-                First::Passes => found.settle(query, one, Ok(())),
+                First::Passes => {
+                    let verdict = self.by_record(query, &one);
+                    found.settle(query, one, verdict);
+                }
                 First::Fails(reason) => found.settle(query, one, Err(reason)),
                 First::Open(glance) => open.push((one, glance)),
             }
@@ -212,6 +247,13 @@ impl Cache {
             }
         }
         (open, false)
+    }
+
+    /// Holds a pair that would pass against what became of the entry's earlier hits; its own prompt is no pair.
+    fn by_record(&self, query: &Query<'_>, one: &Scored) -> Result<(), MissReason> {
+        let (entry, asked) = (&one.stored.entry, query.asked.text);
+        let tightened = entry.text != asked && self.is_tightened(entry, asked, &one.signals());
+        if tightened { Err(MissReason::Tightened) } else { Ok(()) }
     }
 
     fn first(&self, query: &Query<'_>, one: &mut Scored) -> First {
@@ -285,6 +327,7 @@ impl Cache {
                 }
                 Err(_) => query.bar.unread(one.similarity.get(), glance.kind, glance.probability),
             };
+            let verdict = verdict.and_then(|()| self.by_record(query, &one));
             found.settle(query, one, verdict);
         }
     }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 use super::codec::{self, MetaRecord};
-use super::labels::{self, Label, LabelScope, PairKey};
+use super::labels::{self, Label, LabelScope, PairKey, Relabel};
 use crate::entry::Entry;
 use crate::tokens::TokenVectors;
 use crate::types::{EntryId, Fingerprint, Timestamp};
@@ -85,8 +85,8 @@ pub(super) enum Vector {
 #[derive(Default)]
 pub(super) struct Extras {
     pub(super) settings: BTreeMap<String, Vec<u8>>,
-    /// Pairs of which something was said, and whether it was "wrong".
-    pub(super) said: Vec<(PairKey, bool)>,
+    /// The last word on each pair of which something was said.
+    pub(super) said: Vec<Relabel>,
     pub(super) clock: Timestamp,
 }
 
@@ -347,7 +347,7 @@ pub(super) fn walk(
         let (key, value) = row?;
         extras.settings.insert(key.value().to_owned(), value.value().to_vec());
     }
-    extras.said = labels(&reading, None)?.into_iter().map(|(key, label)| (key, label.refuses())).collect();
+    extras.said = labels(&reading, None)?.iter().map(|(pair, label)| Relabel::of(*pair, label)).collect();
     extras.clock = Timestamp(reading.open_table(FILE)?.get(CLOCK)?.map_or(0, |guard| guard.value()));
     Ok(extras)
 }

@@ -10,7 +10,9 @@ use redb::{ReadableTable, Table};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::types::{Attributes, CacheId, Timestamp};
+use crate::policy::evidence::Signals;
+use crate::policy::record::Observation;
+use crate::types::{Attributes, CacheId, EntryId, Timestamp};
 
 /// Labels of one owner in one cache at most. The oldest go first: shadow mode's before people's, of either those that
 /// said "right" before the others.
@@ -75,6 +77,9 @@ pub struct Label {
     /// Who said it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub source: LabelSource,
+    /// The entry that served; `None` where there was no pair, its texts had to go, or shadow mode found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
     /// The two prompts; `None` where there were no two, or when their texts had to go.
     pub pair: Option<LabelledPair>,
 }
@@ -103,6 +108,13 @@ impl Label {
     /// What refuses nothing says nothing without its texts.
     fn is_empty(&self) -> bool {
         !self.refuses() && self.pair.is_none()
+    }
+
+    /// What it adds to an entry's record.
+    pub(super) fn observed(&self) -> Option<(EntryId, Observation)> {
+        let (id, pair) = (self.entry?, self.pair.as_ref()?);
+        let signals = Signals { cosine: pair.similarity, probability: pair.probability, vetoed: false };
+        Some((id, Observation { signals, right: !self.wrong }))
     }
 }
 
@@ -141,16 +153,28 @@ impl Forget {
     fn leaves(&self, label: Label) -> Option<Label> {
         match self {
             Self::Cache(_) => None,
-            _ => Some(Label { pair: None, ..label }).filter(|left| !left.is_empty()),
+            _ => Some(Label { pair: None, entry: None, ..label }).filter(|left| !left.is_empty()),
         }
     }
 }
 
 /// A committed change: the last word on a pair, or that nothing is known of it any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Relabel {
     pub(super) pair: PairKey,
     pub(super) wrong: Option<bool>,
+    /// What it adds to the record of the entry that served.
+    pub(super) observed: Option<(EntryId, Observation)>,
+}
+
+impl Relabel {
+    pub(super) fn of(pair: PairKey, label: &Label) -> Self {
+        Self { pair, wrong: Some(label.refuses()), observed: label.observed() }
+    }
+
+    fn gone(pair: PairKey) -> Self {
+        Self { pair, wrong: None, observed: None }
+    }
 }
 
 /// The table within a transaction.
@@ -171,11 +195,11 @@ pub(super) fn say(
     }
     if label.is_empty() {
         table.remove(&pair.0)?;
-        return Ok(vec![Relabel { pair, wrong: None }]);
+        return Ok(vec![Relabel::gone(pair)]);
     }
     let mut changes = if known.is_some() { Vec::new() } else { make_room(table, scope_of(&pair), most)? };
     table.insert(&pair.0, encode(label).as_slice())?;
-    changes.push(Relabel { pair, wrong: Some(label.refuses()) });
+    changes.push(Relabel::of(pair, label));
     Ok(changes)
 }
 
@@ -195,7 +219,7 @@ fn make_room(table: &mut Labels<'_>, scope: LabelScope, most: usize) -> Result<V
     for key in &victims {
         table.remove(&key.0)?;
     }
-    Ok(victims.into_iter().map(|pair| Relabel { pair, wrong: None }).collect())
+    Ok(victims.into_iter().map(Relabel::gone).collect())
 }
 
 /// Takes the texts out of the labels that are meant, and removes those of which nothing is left.
@@ -210,7 +234,7 @@ pub(super) fn forget(table: &mut Labels<'_>, what: &Forget) -> Result<Vec<Relabe
             Some(label) => table.insert(&pair.0, encode(label).as_slice())?,
             None => table.remove(&pair.0)?,
         };
-        changes.push(Relabel { pair, wrong: left.map(|label| label.refuses()) });
+        changes.push(left.map_or_else(|| Relabel::gone(pair), |label| Relabel::of(pair, &label)));
     }
     Ok(changes)
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::codec::MetaRecord;
 use super::labels::Relabel;
-use super::{CacheStats, PairKey, Stored};
+use super::{CacheStats, EntryRecord, PairKey, Stored};
 use crate::index::{Partitions, Point};
 use crate::types::{CacheId, EntryId, ExactKey, Timestamp};
 
@@ -66,10 +66,25 @@ struct State {
     records: HashMap<EntryId, Arc<Record>>,
     caches: HashMap<CacheId, CacheStats>,
     settings: BTreeMap<String, Vec<u8>>,
-    /// Pairs that somebody judged.
-    judged: HashSet<PairKey>,
+    /// Pairs that somebody judged, and the entry in whose record that is.
+    judged: HashMap<PairKey, Option<EntryId>>,
     /// Those of them whose answer was wrong.
     wrong: HashSet<PairKey>,
+    /// The records of entries that were spoken of.
+    observed: HashMap<EntryId, EntryRecord>,
+}
+
+impl State {
+    /// Takes what was said of a pair out of the record that it is in.
+    fn unobserve(&mut self, pair: &PairKey) {
+        let Some(id) = self.judged.get(pair).copied().flatten() else { return };
+        if let Some(record) = self.observed.get_mut(&id) {
+            record.forget(pair);
+            if record.is_empty() {
+                self.observed.remove(&id);
+            }
+        }
+    }
 }
 
 pub(super) struct Memory {
@@ -144,18 +159,24 @@ impl Memory {
     }
 
     /// Notes the last word on a pair.
-    pub(super) fn relabel(&self, Relabel { pair, wrong }: Relabel) {
+    pub(super) fn relabel(&self, Relabel { pair, wrong, observed }: Relabel) {
         let mut state = self.write();
+        state.unobserve(&pair);
+        // What was said of an entry that is gone is a label still, and nobody's record.
+        let observed = observed.filter(|(id, _)| state.records.contains_key(id));
+        if let Some((id, observation)) = observed {
+            state.observed.entry(id).or_default().note(pair, observation);
+        }
         if wrong == Some(true) {
             state.wrong.insert(pair)
         } else {
             state.wrong.remove(&pair)
         };
         if wrong.is_some() {
-            state.judged.insert(pair)
+            state.judged.insert(pair, observed.map(|(id, _)| id));
         } else {
-            state.judged.remove(&pair)
-        };
+            state.judged.remove(&pair);
+        }
     }
 
     /// Is there any label? Spares looking for those to forget where not.
@@ -170,6 +191,17 @@ impl Memory {
     /// Has anything ever been called wrong? Spares the naming of pairs where not.
     pub(super) fn knows_wrong(&self) -> bool {
         !self.read().wrong.is_empty()
+    }
+
+    /// Is the last word on this pair that its answer was right?
+    pub(super) fn is_right(&self, pair: &PairKey) -> bool {
+        let state = self.read();
+        state.judged.contains_key(pair) && !state.wrong.contains(pair)
+    }
+
+    /// What `look` makes of an entry's record; `None` where nothing was said of it.
+    pub(super) fn observed<T>(&self, id: EntryId, look: impl FnOnce(&EntryRecord) -> T) -> Option<T> {
+        self.read().observed.get(&id).map(look)
     }
 
     pub(super) fn stats(&self, cache: &CacheId) -> CacheStats {
@@ -241,6 +273,7 @@ impl Memory {
             if state.records.remove(&record.id).is_none() {
                 return;
             }
+            state.observed.remove(&record.id);
             if state.exact.get(&record.meta.exact_key) == Some(&record.id) {
                 state.exact.remove(&record.meta.exact_key);
             }

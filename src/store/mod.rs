@@ -26,6 +26,7 @@ use tokio::sync::Notify;
 use crate::embedding::Embedding;
 use crate::entry::{Entry, EntryKind};
 use crate::index::{Query, SearchCounts};
+use crate::policy::record::Record;
 use crate::tokens::TokenVectors;
 use crate::types::{CacheId, EntryId, ExactKey, Fingerprint, PartitionKey, TenantId, Timestamp};
 
@@ -46,6 +47,9 @@ pub use labels::{Forget, Label, LabelScope, LabelSource, LabelledPair, PairKey};
 
 use handle::Inner;
 use writer::{BATCH, Done, Op};
+
+/// What callers said of an entry's hits, by pair.
+pub type EntryRecord = Record<PairKey>;
 
 /// How to open a store.
 #[derive(Clone, Debug)]
@@ -424,6 +428,17 @@ impl Store {
     /// Is the last word on this pair that its answer was wrong? Memory only.
     pub fn is_wrong(&self, pair: impl FnOnce() -> PairKey) -> bool {
         self.inner.memory.knows_wrong() && self.inner.memory.is_wrong(&pair())
+    }
+
+    /// Is the last word on this pair that its answer was right? Memory only.
+    pub fn is_right(&self, pair: &PairKey) -> bool {
+        self.inner.memory.is_right(pair)
+    }
+
+    /// What `look` makes of an entry's record, which goes with the entry; `None` where nothing was said of it. Memory
+    /// only, and under its lock: keep it short.
+    pub fn observed<T>(&self, id: EntryId, look: impl FnOnce(&EntryRecord) -> T) -> Option<T> {
+        self.inner.memory.observed(id, look)
     }
 
     /// Takes texts out of labels, durably: those of entries that are deleted on request.

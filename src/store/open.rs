@@ -7,7 +7,6 @@ use redb::Database;
 
 use super::file::{self, File, Opener, Row, Vector};
 use super::handle::Inner;
-use super::labels::Relabel;
 use super::memory::{Change, Gone, Memory, Record};
 use super::{OpenReport, StoreError, StoreOptions};
 use crate::index::Partitions;
@@ -59,8 +58,8 @@ fn load(database: &Database, options: &StoreOptions) -> Result<Loaded, StoreErro
     for (key, value) in extras.settings {
         loaded.memory.set(key, Some(value));
     }
-    for (pair, wrong) in extras.said {
-        loaded.memory.relabel(Relabel { pair, wrong: Some(wrong) });
+    for change in extras.said {
+        loaded.memory.relabel(change);
     }
     loaded.memory.saw(extras.clock);
     // Also without anything to remove: a file that cannot be written any more should be known now.

@@ -64,6 +64,61 @@ async fn a_wrong_answer_is_never_served_to_that_prompt_again() {
     assert_eq!(after["tier"], "exact");
 }
 
+const NEIGHBOUR: &str = "How could I reset my password?";
+
+async fn explained(refrain: &Refrain, text: &str) -> Value {
+    let body = json!({"request": ask(text), "explain": true});
+    refrain.post("/v1/caches/default/lookup", &body).await.json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_answer_tightens_its_entry() {
+    let provider = Provider::start().await;
+    let mut refrain = Refrain::start(&provider, "").await;
+    refrain.keep(&ask(STORED)).await;
+    assert_eq!(probe(&refrain, NEIGHBOUR).await.outcome(), "hit");
+    let hit = id(&probe(&refrain, ASKED).await);
+    say(&refrain, &hit, "wrong").await;
+    for restarted in [false, true] {
+        if restarted {
+            refrain.kill();
+            refrain.start_again().await;
+        }
+        let refused = probe(&refrain, NEIGHBOUR).await;
+        assert_eq!(refused.outcome(), "miss", "restarted: {restarted}");
+        assert!(refused.header("cache-status").contains("detail=tightened"), "{}", refused.header("cache-status"));
+        let told = explained(&refrain, NEIGHBOUR).await;
+        assert_eq!((&told["reason"], &told["candidates"][0]["verdict"]), (&json!("tightened"), &json!("tightened")));
+        assert_eq!(told["candidates"][0]["entryObservations"], json!({"right": 0, "wrong": 1}));
+        assert_eq!(probe(&refrain, STORED).await.header("x-refrain-tier"), "exact", "its own prompt is answered");
+    }
+    // Another answer is another entry, which nobody has called wrong.
+    let fresh = refrain.chat_with(&[("cache-control", "no-cache")], &ask(STORED)).await;
+    assert_eq!(fresh.outcome(), "miss");
+    crate::support::wait_until("the new entry", async || probe(&refrain, NEIGHBOUR).await.outcome() == "hit").await;
+    assert_eq!(explained(&refrain, NEIGHBOUR).await["candidates"][0]["entryObservations"]["wrong"], 0);
+    assert_eq!(probe(&refrain, ASKED).await.outcome(), "miss", "the pair stays refused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pair_that_was_called_right_is_served_by_a_tightened_entry() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    refrain.keep(&ask(STORED)).await;
+    let right = id(&probe(&refrain, NEIGHBOUR).await);
+    let wrong = id(&probe(&refrain, ASKED).await);
+    say(&refrain, &wrong, "wrong").await;
+    assert_eq!(probe(&refrain, NEIGHBOUR).await.outcome(), "miss");
+    say(&refrain, &right, "right").await;
+    assert_eq!(probe(&refrain, NEIGHBOUR).await.outcome(), "hit");
+    let told = explained(&refrain, NEIGHBOUR).await;
+    assert_eq!(told["candidates"][0]["entryObservations"], json!({"right": 1, "wrong": 1}));
+    // The last word counts for the record, too.
+    say(&refrain, &wrong, "right").await;
+    let told = explained(&refrain, ASKED).await;
+    assert_eq!(told["candidates"][0]["entryObservations"], json!({"right": 2, "wrong": 0}));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn another_entry_may_still_answer() {
     let provider = Provider::start().await;

@@ -9,6 +9,7 @@ use super::*;
 const TABLE: TableDefinition<&[u8; 48], &[u8]> = TableDefinition::new("labels");
 const HERE: LabelScope = LabelScope([7; 16]);
 const THERE: LabelScope = LabelScope([8; 16]);
+const ENTRY: EntryId = EntryId(uuid::Uuid::from_u128(5));
 
 struct Fixture {
     database: Database,
@@ -45,7 +46,14 @@ fn label(wrong: bool, at: u64, asked: &str, rev: &str) -> Label {
     let attributes = BTreeMap::from([("rev".to_owned(), rev.to_owned())]).try_into().unwrap();
     let (asked, stored) = (asked.into(), "stored".into());
     let pair = LabelledPair { asked, stored, attributes, similarity: 0.5, probability: Some(0.25) };
-    Label { cache: "faq".parse().unwrap(), wrong, at: Timestamp(at), source: LabelSource::Feedback, pair: Some(pair) }
+    Label {
+        cache: "faq".parse().unwrap(),
+        wrong,
+        at: Timestamp(at),
+        source: LabelSource::Feedback,
+        entry: None,
+        pair: Some(pair),
+    }
 }
 
 fn found(wrong: bool, at: u64, asked: &str) -> Label {
@@ -56,12 +64,12 @@ fn found(wrong: bool, at: u64, asked: &str) -> Label {
 fn the_last_word_on_a_pair_counts() {
     let f = Fixture::new();
     let pair = key(HERE, 1);
-    assert_eq!(f.say(pair, &label(true, 1, "a", "1"), 9), [Relabel { pair, wrong: Some(true) }]);
+    assert_eq!(f.say(pair, &label(true, 1, "a", "1"), 9), [Relabel::of(pair, &label(true, 1, "a", "1"))]);
     let right = label(false, 2, "a", "1");
-    assert_eq!(f.say(pair, &right, 9), [Relabel { pair, wrong: Some(false) }]);
+    assert_eq!(f.say(pair, &right, 9), [Relabel::of(pair, &right)]);
     assert_eq!(f.known(None), [(pair, right)]);
     let silent = Label { pair: None, ..label(false, 3, "a", "1") };
-    assert_eq!(f.say(pair, &silent, 9), [Relabel { pair, wrong: None }], "nothing is left to be known");
+    assert_eq!(f.say(pair, &silent, 9), [Relabel::gone(pair)], "nothing is left to be known");
     assert!(f.known(None).is_empty());
 }
 
@@ -73,7 +81,7 @@ fn a_scope_is_bounded_and_what_was_wrong_stays_longest() {
         f.say(key(HERE, number), &label(number == 0, u64::from(number), "a", "1"), 4);
     }
     let changes = f.say(key(HERE, 9), &label(true, 9, "a", "1"), 4);
-    assert_eq!(changes[0], Relabel { pair: key(HERE, 1), wrong: None }, "the oldest that said right");
+    assert_eq!(changes[0], Relabel::gone(key(HERE, 1)), "the oldest that said right");
     let left: Vec<PairKey> = f.known(Some(HERE)).into_iter().map(|(key, _)| key).collect();
     assert_eq!(left, [key(HERE, 0), key(HERE, 2), key(HERE, 3), key(HERE, 9)]);
     assert_eq!(f.known(Some(THERE)).len(), 1, "another scope has its own room");
@@ -85,8 +93,8 @@ fn a_scope_is_bounded_and_what_was_wrong_stays_longest() {
 fn what_shadow_mode_found_refuses_nothing_and_outweighs_nobody() {
     let f = Fixture::new();
     let (one, two) = (key(HERE, 1), key(HERE, 2));
-    assert_eq!(f.say(one, &found(true, 1, "a"), 9), [Relabel { pair: one, wrong: Some(false) }]);
-    assert_eq!(f.say(one, &label(true, 2, "a", "1"), 9), [Relabel { pair: one, wrong: Some(true) }]);
+    assert_eq!(f.say(one, &found(true, 1, "a"), 9), [Relabel { pair: one, wrong: Some(false), observed: None }]);
+    assert_eq!(f.say(one, &label(true, 2, "a", "1"), 9), [Relabel { pair: one, wrong: Some(true), observed: None }]);
     assert!(f.say(one, &found(false, 3, "a"), 9).is_empty(), "somebody has spoken");
     f.say(two, &found(true, 4, "b"), 9);
     f.say(two, &found(false, 5, "b"), 9);
@@ -131,8 +139,19 @@ fn forgetting_takes_the_texts_and_leaves_that_it_was_wrong() {
 }
 
 #[test]
-fn the_bytes_of_version_1_are_these_for_ever() {
-    let bytes = br#"{"version":1,"label":{"cache":"faq","wrong":true,"at":7,"pair":{"asked":"How?","stored":"stored","attributes":{"rev":"1"},"similarity":0.5,"probability":0.25}}}"#;
+fn forgetting_leaves_nothing_in_an_entrys_record() {
+    let f = Fixture::new();
+    f.say(key(HERE, 0), &label(true, 0, "alpha", "1"), 9);
+    let named = Label { entry: Some(ENTRY), ..label(true, 0, "alpha", "1") };
+    assert!(named.observed().is_some_and(|(id, seen)| id == ENTRY && !seen.right));
+    let changes = f.write(|table| forget(table, &Forget::Text(HERE, "alpha".into())).unwrap());
+    assert_eq!(changes, [Relabel { pair: key(HERE, 0), wrong: Some(true), observed: None }]);
+    assert_eq!(f.known(None)[0].1.entry, None);
+}
+
+#[test]
+fn the_bytes_of_version_2_are_these_for_ever() {
+    let bytes = br#"{"version":2,"label":{"cache":"faq","wrong":true,"at":7,"entry":"00000000-0000-0000-0000-000000000005","pair":{"asked":"How?","stored":"stored","attributes":{"rev":"1"},"similarity":0.5,"probability":0.25}}}"#;
     let label = label(true, 7, "How?", "1");
     assert_eq!(String::from_utf8(encode(&label)).unwrap(), String::from_utf8(bytes.to_vec()).unwrap());
     assert_eq!(decode(bytes), Some(label));
@@ -146,4 +165,10 @@ fn the_bytes_of_version_2_are_these_for_ever() {
     let label = found(true, 7, "How?");
     assert_eq!(String::from_utf8(encode(&label)).unwrap(), String::from_utf8(bytes.to_vec()).unwrap());
     assert_eq!(decode(bytes), Some(label));
+}
+
+#[test]
+fn a_label_names_the_entry_that_served() {
+    let named = Label { entry: Some(ENTRY), ..label(true, 7, "How?", "1") };
+    assert_eq!(decode(&encode(&named)), Some(named));
 }
