@@ -7,7 +7,6 @@
 
 mod support;
 
-mod chinese;
 mod content;
 mod crash;
 mod eval;
