@@ -3,7 +3,7 @@
 //! For measuring (`refrain eval`, `refrain calibrate`): every signal is computed, whatever an earlier one said.
 
 use crate::cache::Cache;
-use crate::cache::lookup::embed_bypass;
+use crate::cache::semantic::embed_bypass;
 use crate::embedding::Embedding;
 use crate::policy::guard::{self, Features, Veto};
 use crate::policy::wording::Wording;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::cache::{Cache, Hit};
 use crate::entry::{Entry, EntryKind};
 use crate::metrics;
-use crate::policy::evidence::{Evidence, Signals};
+use crate::policy::evidence::Signals;
 use crate::settings::CachePolicy;
 use crate::store::{Forget, Label, LabelScope, LabelSource, LabelledPair, PairKey, StoreError};
 use crate::types::{Attributes, CacheId, EntryId, LookupId, Similarity, TenantId};
@@ -245,8 +245,8 @@ impl Cache {
     /// Does what was said of this entry's hits forbid to serve it to the prompt `asked`, whose pair looks like `signals`?
     /// Not where somebody said that it is right for that very prompt.
     pub(super) fn is_tightened(&self, entry: &Entry, asked: &str, signals: &Signals) -> bool {
-        let evidence = || Evidence::prior(f64::from(self.inner.embedder.calibrated_similarity()));
-        let forbids = self.inner.store.observed(entry.id, |record| record.forbids(signals, &evidence()));
+        let card = f64::from(self.inner.embedder.calibrated_similarity());
+        let forbids = self.inner.store.observed(entry.id, |record| record.forbids(signals, card));
         let right = || {
             let scope = self.label_scope(&entry.cache, entry.tenant);
             self.inner.store.is_right(&PairKey::new(scope, self.pair_hash(asked, &entry.text)))

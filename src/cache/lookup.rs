@@ -3,26 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::cache::fill::Keep;
-use crate::cache::search::{Asked, Considered, Found, Passed, Query};
-use crate::cache::shadow::{Pair, Shadow};
+use crate::cache::plain::{answers_plainly, curated_scope};
+use crate::cache::search::{Considered, Passed};
+use crate::cache::semantic::{Reason, Semantic, shape};
+use crate::cache::shadow::Shadow;
 use crate::cache::{Cache, Prepared};
-use crate::dialect::openai_chat;
-use crate::embed::EmbedError;
 use crate::embedding::Embedding;
 use crate::entry::EntryKind;
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard;
-use crate::policy::partition::{PlainScope, Scope};
-use crate::policy::self_contained;
+use crate::policy::partition::Scope;
 use crate::prompt::Prompt;
-use crate::reason::{BypassReason, MissReason};
-use crate::settings::{CachePolicy, History, Mode, Strategy, TimeGuard};
-use crate::store::{AttributeFilter, Stored};
-use crate::types::{EntryId, ExactKey, Fingerprint, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
+use crate::reason::BypassReason;
+use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
+use crate::store::Stored;
+use crate::types::{EntryId, ExactKey, LookupId, Outcome, Similarity, TenantId, Tier, Timestamp};
 
 /// A request as the engine is asked about it.
 pub struct Question<'a> {
@@ -106,36 +103,15 @@ pub struct Forward {
 }
 
 /// A question under way.
-struct Asking<'a> {
+pub(super) struct Asking<'a> {
     /// With the entries' owner as its tenant.
-    question: &'a Question<'a>,
-    policy: &'a CachePolicy,
+    pub question: &'a Question<'a>,
+    pub policy: &'a CachePolicy,
     /// Who asks.
     caller: TenantId,
     key: ExactKey,
     /// The entry under `key` when the lookup began.
     known: Option<EntryId>,
-}
-
-#[derive(Clone, Copy)]
-enum Reason {
-    Miss(MissReason),
-    Bypass(BypassReason),
-}
-
-/// What the semantic tier came to.
-struct Semantic {
-    hit: Option<Passed>,
-    reason: Reason,
-    best: Option<Similarity>,
-    embedding: Option<Embedding>,
-    considered: Vec<Considered>,
-}
-
-impl Semantic {
-    fn bypass(reason: BypassReason) -> Self {
-        Self { hit: None, reason: Reason::Bypass(reason), best: None, embedding: None, considered: Vec::new() }
-    }
 }
 
 impl Cache {
@@ -198,37 +174,8 @@ impl Cache {
         Lookup::Hit(Box::new(hit))
     }
 
-    /// The way upstream of a request that `hit` would have answered; what comes is kept as after any miss.
-    async fn withheld(&self, asking: &Asking<'_>, mut hit: Hit, embedding: Option<Embedding>) -> Forward {
-        let Asking { question, policy, .. } = asking;
-        let (prompt, store) = (question.prompt, &self.inner.store);
-        // As a hit does, so that the same entries stay as in mode `on`.
-        store.touch(hit.stored.entry.id, self.inner.clock.now());
-        let sensitive = guard::time_sensitive(&prompt.text).is_some();
-        let embedding = match embedding {
-            None if self.semantic_bypass(prompt, policy, sensitive).is_none() => {
-                self.inner.embedder.embed(&prompt.text).await.ok()
-            }
-            known => known,
-        };
-        let mut keep = self.keep(asking, embedding, sensitive);
-        if let Some(keep) = &mut keep {
-            keep.pair = Pair::of(&hit, keep);
-        }
-        Forward {
-            lookup_id: hit.lookup_id,
-            outcome: Outcome::Bypass,
-            reason: BypassReason::Shadow.as_str(),
-            best: Some(hit.similarity),
-            keep,
-            moves: hit.moves,
-            considered: std::mem::take(&mut hit.considered),
-            shadow: Some(Shadow::of(hit)),
-        }
-    }
-
     /// How to keep the answer; `None` when it must not be kept.
-    fn keep(&self, asking: &Asking<'_>, embedding: Option<Embedding>, sensitive: bool) -> Option<Box<Keep>> {
+    pub(super) fn keep(&self, asking: &Asking<'_>, embedding: Option<Embedding>, sensitive: bool) -> Option<Box<Keep>> {
         let Asking { question, policy, .. } = asking;
         let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
         let kept = !question.directives.no_store && !lifetime.is_zero();
@@ -289,84 +236,6 @@ impl Cache {
         }
         self.inner.store.load(id).await.ok().flatten()
     }
-
-    async fn semantic(
-        &self,
-        question: &Question<'_>,
-        policy: &CachePolicy,
-        sensitive: bool,
-        now: Timestamp,
-    ) -> Semantic {
-        let prompt = question.prompt;
-        if let Some(reason) = self.semantic_bypass(prompt, policy, sensitive) {
-            return Semantic::bypass(reason);
-        }
-        let embedding = match self.inner.embedder.embed(&prompt.text).await {
-            Ok(embedding) => embedding,
-            Err(error) => return Semantic::bypass(embed_bypass(&error)),
-        };
-        if question.directives.no_cache {
-            let reason = Reason::Miss(MissReason::NoCache);
-            return Semantic { hit: None, reason, best: None, embedding: Some(embedding), considered: Vec::new() };
-        }
-        let Some(fingerprint) = self.inner.embedder.fingerprint() else {
-            return Semantic::bypass(BypassReason::EmbedderDown);
-        };
-        let limit = freshness::time_limit(policy, sensitive);
-        let found = self.by_meaning(question, policy, (&embedding, &fingerprint), (now, limit)).await;
-        let hit = found.passed.into_iter().max_by_key(|passed| passed.similarity);
-        let reason = Reason::Miss(found.reason);
-        Semantic { hit, reason, best: found.best, embedding: Some(embedding), considered: found.considered }
-    }
-
-    /// Searches the request's own partition, and the curated entries where they may answer.
-    async fn by_meaning(
-        &self,
-        question: &Question<'_>,
-        policy: &CachePolicy,
-        (embedding, fingerprint): (&Embedding, &Fingerprint),
-        (now, time_limit): (Timestamp, Option<Duration>),
-    ) -> Found {
-        let prompt = question.prompt;
-        let (shape, alone) = shape(prompt, policy);
-        let mut query = Query {
-            partition: question.scope.partition(&shape, fingerprint),
-            asked: &Asked::of(&prompt.text, embedding),
-            filter: AttributeFilter::Any,
-            bar: self.bar(policy, question.directives.threshold, fingerprint),
-            guards: &policy.guards,
-            directives: question.directives,
-            now,
-            time_limit,
-            wanted: 1,
-            alone,
-            explain: question.explain,
-        };
-        let mut found = self.search(&query).await;
-        if answers_plainly(policy, prompt) {
-            query.partition = curated_scope(&question.scope).partition(fingerprint);
-            query.filter = AttributeFilter::Equals(question.scope.attributes.clone());
-            found.add(self.search(&query).await);
-        }
-        found
-    }
-
-    /// Why this prompt may not be answered by meaning.
-    fn semantic_bypass(&self, prompt: &Prompt, policy: &CachePolicy, sensitive: bool) -> Option<BypassReason> {
-        if let Some(reason) = prompt.bypass {
-            return Some(reason);
-        }
-        if !policy.uses(Strategy::Semantic) {
-            return Some(BypassReason::Strategy);
-        }
-        if sensitive && policy.guards.time == TimeGuard::Bypass {
-            return Some(BypassReason::Time);
-        }
-        if guard::has_hidden(&prompt.text) {
-            return Some(BypassReason::Hidden);
-        }
-        self.inner.embedder.coverage(&prompt.text).err()
-    }
 }
 
 /// Reasons that keep both tiers out.
@@ -378,31 +247,6 @@ fn whole_bypass(prompt: &Prompt, policy: &CachePolicy) -> Option<BypassReason> {
     policy.max_temperature.filter(|limit| temperature > *limit).map(|_| BypassReason::Temperature)
 }
 
-/// May curated plain entries answer this request?
-fn answers_plainly(policy: &CachePolicy, prompt: &Prompt) -> bool {
-    policy.curated && prompt.plain && prompt.bypass.is_none()
-}
-
-/// Where a curated cache keeps its plain entries: they belong to the cache, not to a tenant.
-pub(super) fn curated_scope(scope: &Scope) -> PlainScope {
-    PlainScope { tenant: super::SHARED, cache: scope.cache.clone() }
-}
-
-/// Whose plain entries a caller of the lookup routes sees.
-pub(super) fn plain_scope(policy: &CachePolicy, tenant: TenantId, cache: &crate::types::CacheId) -> PlainScope {
-    let owner = if policy.curated { super::SHARED } else { Cache::owner(policy, tenant) };
-    PlainScope { tenant: owner, cache: cache.clone() }
-}
-
-/// The bypass reason that an embedding error stands for.
-pub(super) fn embed_bypass(error: &EmbedError) -> BypassReason {
-    match error {
-        EmbedError::Deadline => BypassReason::EmbedderSlow,
-        EmbedError::Busy => BypassReason::EmbedderBusy,
-        EmbedError::Down(_) | EmbedError::Invalid(_) => BypassReason::EmbedderDown,
-    }
-}
-
 fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Option<Passed> {
     let freshness = freshness::judge(stored.entry.stored_at, stored.entry.expires_at, directives, now);
     (freshness != Freshness::Expired).then_some(Passed {
@@ -411,15 +255,6 @@ fn usable(stored: Arc<Stored>, directives: &Directives, now: Timestamp) -> Optio
         freshness,
         probability: None,
     })
-}
-
-/// What must be equal for a semantic hit, and whether the turns before the last one are left out of that.
-fn shape(prompt: &Prompt, policy: &CachePolicy) -> (Bytes, bool) {
-    let may = policy.history == History::SelfContained && self_contained::stands_alone(&prompt.text);
-    match may.then(|| openai_chat::alone(prompt)).flatten() {
-        Some(alone) => (alone, true),
-        None => (prompt.shape.clone(), false),
-    }
 }
 
 fn hit_of(passed: Passed, tier: Tier, now: Timestamp, considered: Vec<Considered>) -> Hit {

@@ -15,6 +15,7 @@ mod plain;
 mod policies;
 mod prepared;
 mod search;
+mod semantic;
 mod shadow;
 mod tally;
 

@@ -7,13 +7,13 @@ use bytes::Bytes;
 
 use crate::cache::Cache;
 use crate::cache::fill::{Keep, KeepError, limits};
-use crate::cache::lookup::plain_scope;
 use crate::cache::search::{Asked, Passed, Query};
 use crate::entry::{Answer, EntryKind};
 use crate::policy::directives::Directives;
 use crate::policy::freshness::{self, Freshness};
 use crate::policy::guard;
-use crate::policy::partition::PlainScope;
+use crate::policy::partition::{PlainScope, Scope};
+use crate::prompt::Prompt;
 use crate::settings::{CachePolicy, Mode, Strategy, TimeGuard};
 use crate::store::{AttributeFilter, Scope as StoreScope, Stored};
 use crate::types::{Attributes, CacheId, Dialect, EntryId, Similarity, TenantId, Tier, Timestamp};
@@ -269,4 +269,20 @@ impl Cache {
         owners.dedup();
         owners
     }
+}
+
+/// May curated plain entries answer this request?
+pub(super) fn answers_plainly(policy: &CachePolicy, prompt: &Prompt) -> bool {
+    policy.curated && prompt.plain && prompt.bypass.is_none()
+}
+
+/// Where a curated cache keeps its plain entries: they belong to the cache, not to a tenant.
+pub(super) fn curated_scope(scope: &Scope) -> PlainScope {
+    PlainScope { tenant: super::SHARED, cache: scope.cache.clone() }
+}
+
+/// Whose plain entries a caller of the lookup routes sees.
+pub(super) fn plain_scope(policy: &CachePolicy, tenant: TenantId, cache: &CacheId) -> PlainScope {
+    let owner = if policy.curated { super::SHARED } else { Cache::owner(policy, tenant) };
+    PlainScope { tenant: owner, cache: cache.clone() }
 }

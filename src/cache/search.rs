@@ -123,21 +123,15 @@ impl Found {
     /// Notes a decision about a candidate.
     fn settle(&mut self, query: &Query<'_>, one: Scored, verdict: Result<(), MissReason>) {
         if query.explain {
-            let observations = one.observations;
-            let guards = explain_guards(query, &one.stored);
-            let label = verdict.map_or_else(MissReason::as_str, |()| "hit");
-            let (id, similarity) = (one.stored.entry.id, one.similarity);
-            let (probability, needed, read) = (one.probability, one.needed, one.read);
-            let verdict = label;
             self.considered.push(Considered {
-                id,
-                similarity,
-                probability,
-                needed,
-                read,
-                observations,
-                verdict,
-                guards,
+                id: one.stored.entry.id,
+                similarity: one.similarity,
+                probability: one.probability,
+                needed: one.needed,
+                read: one.read,
+                observations: one.observations,
+                verdict: verdict.map_or_else(MissReason::as_str, |()| "hit"),
+                guards: explain_guards(query, &one.stored),
             });
         }
         match verdict {
@@ -165,7 +159,7 @@ struct Scored {
 
 impl Scored {
     fn signals(&self) -> Signals {
-        Signals { cosine: f64::from(self.similarity.get()), probability: self.probability, vetoed: false }
+        Signals { cosine: f64::from(self.similarity.get()), probability: self.probability }
     }
 }
 

@@ -10,11 +10,15 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use crate::cache::lookup::Asking;
 use crate::cache::{Cache, Forward, Hit, Keep};
 use crate::dialect::said;
+use crate::embedding::Embedding;
 use crate::entry::{Answer, Entry, EntryKind};
 use crate::metrics;
 use crate::policy::agreement::{self, Agreement};
+use crate::policy::guard;
+use crate::reason::BypassReason;
 use crate::settings::{CachePolicy, Mode};
 use crate::store::{LabelSource, LabelledPair, Stored};
 use crate::tasks::Tasks;
@@ -123,6 +127,35 @@ pub(super) fn start(cache: Cache, tasks: &Tasks) {
 }
 
 impl Cache {
+    /// The way upstream of a request that `hit` would have answered; what comes is kept as after any miss.
+    pub(super) async fn withheld(&self, asking: &Asking<'_>, mut hit: Hit, embedding: Option<Embedding>) -> Forward {
+        let Asking { question, policy, .. } = asking;
+        let (prompt, store) = (question.prompt, &self.inner.store);
+        // As a hit does, so that the same entries stay as in mode `on`.
+        store.touch(hit.stored.entry.id, self.inner.clock.now());
+        let sensitive = guard::time_sensitive(&prompt.text).is_some();
+        let embedding = match embedding {
+            None if self.semantic_bypass(prompt, policy, sensitive).is_none() => {
+                self.inner.embedder.embed(&prompt.text).await.ok()
+            }
+            known => known,
+        };
+        let mut keep = self.keep(asking, embedding, sensitive);
+        if let Some(keep) = &mut keep {
+            keep.pair = Pair::of(&hit, keep);
+        }
+        Forward {
+            lookup_id: hit.lookup_id,
+            outcome: Outcome::Bypass,
+            reason: BypassReason::Shadow.as_str(),
+            best: Some(hit.similarity),
+            keep,
+            moves: hit.moves,
+            considered: std::mem::take(&mut hit.considered),
+            shadow: Some(Shadow::of(hit)),
+        }
+    }
+
     /// Compares what is kept of two requests now, and labels their prompts where that is clear; the metric's label.
     ///
     /// Both are looked up again: what was deleted meanwhile may be in no label, and a newer answer is as good.

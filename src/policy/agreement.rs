@@ -29,8 +29,7 @@ const SHORT: usize = 40;
 /// The fewest words from which on a low cosine says something: those of "42" and "forty-two" have little in common.
 const TELLING: usize = 5;
 /// Two texts that say the same are not put this low: rewordings of one answer came out at 0.47 and more with the default
-/// model, answers to other questions below 0.2. A model that puts everything higher
-/// tells less by this.
+/// model, answers to other questions below 0.2. A model that puts everything higher tells less by this.
 const FAR: f64 = 0.3;
 /// Guards whose veto is a contradiction between two statements. Another's only says that they are worded differently.
 const CONTRADICTIONS: [GuardName; 3] = [GuardName::Numbers, GuardName::Negation, GuardName::Names];

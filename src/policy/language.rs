@@ -48,8 +48,8 @@ impl Language {
     }
 
     /// The language of two prompts that are compared: [`Language::Other`] when one of them is.
-    pub fn of_pair(a: &str, b: &str) -> Self {
-        match (Self::of(a), Self::of(b)) {
+    pub fn both(self, other: Self) -> Self {
+        match (self, other) {
             (one, other) if one == other => one,
             (Self::Other, _) | (_, Self::Other) => Self::Other,
             _ => Self::Chinese,
@@ -103,9 +103,10 @@ mod tests {
 
     #[test]
     fn a_pair_is_as_foreign_as_its_more_foreign_side() {
-        assert_eq!(Language::of_pair("What is DNS?", "DNS是什么"), Language::Chinese);
-        assert_eq!(Language::of_pair("DNS", "Was ist das und wie?"), Language::Other);
-        assert_eq!(Language::of_pair("What is DNS?", "DNS"), Language::English);
+        use Language::{Chinese, English, Other};
+        for (a, b, both) in [(English, English, English), (English, Chinese, Chinese), (Chinese, Other, Other)] {
+            assert_eq!((a.both(b), b.both(a)), (both, both));
+        }
         assert_eq!(Language::ALL.map(Language::place), [0, 1, 2]);
     }
 }

@@ -3,7 +3,7 @@
 //! Entries differ: around one, everything near asks the same; around another, the nearest question of all asks something
 //! else. So an entry keeps what callers said of its hits, as the vCache policy does (Schroeder et al., arXiv
 //! 2502.03771). Where that fits a threshold of its own to each entry and has to explore until there is enough to fit,
-//! here [`Evidence`](super::evidence) serves from the start, and the record only takes away: once a pair was wrong,
+//! here the cache-wide bar serves from the start, and the record only takes away: once a pair was wrong,
 //! **nothing is served from that entry whose evidence is not more than the wrong pair's by [`MARGIN`]**. Since evidence
 //! at least as strong has failed there, anything weaker would be served on hope.
 //!
@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::policy::evidence::{Evidence, Signals};
+use crate::policy::evidence::Signals;
 
 /// How much stronger than that of a wrong pair evidence must be, in log-odds.
 pub const MARGIN: f64 = 0.5;
@@ -68,11 +68,11 @@ impl<K: Eq + Hash> Record<K> {
         Counts { right, wrong: self.0.len() - right }
     }
 
-    /// Does the record forbid to serve a pair with these signals?
-    pub fn forbids(&self, signals: &Signals, evidence: &Evidence) -> bool {
-        let offered = evidence.log_odds(signals);
+    /// Does the record forbid to serve a pair with these signals? `card` is the embedder's calibrated cosine, 0 to 1.
+    pub fn forbids(&self, signals: &Signals, card: f64) -> bool {
+        let offered = signals.evidence(card);
         let mut wrong = self.0.values().filter(|observation| !observation.right);
-        wrong.any(|observation| offered <= evidence.log_odds(&observation.signals) + MARGIN)
+        wrong.any(|observation| offered <= observation.signals.evidence(card) + MARGIN)
     }
 }
 
@@ -82,8 +82,10 @@ mod tests {
 
     use super::*;
 
+    const CARD: f64 = 0.93;
+
     fn seen(cosine: f64, probability: f64) -> Signals {
-        Signals { cosine, probability: Some(probability), vetoed: false }
+        Signals { cosine, probability: Some(probability) }
     }
 
     fn record(verdicts: &[(Signals, bool)]) -> Record<usize> {
@@ -96,7 +98,6 @@ mod tests {
 
     #[test]
     fn a_wrong_pair_forbids_what_is_no_surer_than_it() {
-        let evidence = Evidence::prior(0.93);
         let wrong = record(&[(seen(0.95, 0.95), false)]);
         for (signals, forbidden) in [
             (seen(0.95, 0.95), true),
@@ -107,36 +108,30 @@ mod tests {
             (seen(0.96, 0.999), false),
             (seen(0.99, 0.9), false),
         ] {
-            assert_eq!(wrong.forbids(&signals, &evidence), forbidden, "{signals:?}");
+            assert_eq!(wrong.forbids(&signals, CARD), forbidden, "{signals:?}");
         }
     }
 
     #[test]
     fn without_a_wrong_one_nothing_is_forbidden() {
-        let evidence = Evidence::prior(0.93);
-        assert!(!record(&[]).forbids(&seen(0.1, 0.1), &evidence));
+        assert!(!record(&[]).forbids(&seen(0.1, 0.1), CARD));
         let right = record(&[(seen(0.9, 0.9), true), (seen(0.95, 0.99), true)]);
-        assert!(!right.forbids(&seen(0.7, 0.5), &evidence));
+        assert!(!right.forbids(&seen(0.7, 0.5), CARD));
         assert_eq!(right.counts(), Counts { right: 2, wrong: 0 });
     }
 
     #[test]
     fn the_last_word_on_a_pair_counts() {
-        let evidence = Evidence::prior(0.93);
         let mut record = record(&[(seen(0.95, 0.95), false)]);
         record.note(0, Observation { signals: seen(0.95, 0.95), right: true });
-        assert!(!record.forbids(&seen(0.9, 0.9), &evidence));
+        assert!(!record.forbids(&seen(0.9, 0.9), CARD));
         assert_eq!(record.counts(), Counts { right: 1, wrong: 0 });
         record.forget(&0);
         assert!(record.is_empty());
     }
 
     fn signals() -> impl Strategy<Value = Signals> {
-        (0.5..1.0_f64, prop::option::of(0.0..1.0_f64)).prop_map(|(cosine, probability)| Signals {
-            cosine,
-            probability,
-            vetoed: false,
-        })
+        (0.5..1.0_f64, prop::option::of(0.0..1.0_f64)).prop_map(|(cosine, probability)| Signals { cosine, probability })
     }
 
     proptest! {
@@ -146,12 +141,11 @@ mod tests {
             another in signals(),
             asked in signals(),
         ) {
-            let evidence = Evidence::prior(0.93);
-            let before = record(&verdicts);
+                let before = record(&verdicts);
             let mut after = before.clone();
             after.note(verdicts.len(), Observation { signals: another, right: false });
-            prop_assert!(!before.forbids(&asked, &evidence) || after.forbids(&asked, &evidence));
-            prop_assert!(after.forbids(&another, &evidence), "the wrong pair itself");
+            prop_assert!(!before.forbids(&asked, CARD) || after.forbids(&asked, CARD));
+            prop_assert!(after.forbids(&another, CARD), "the wrong pair itself");
         }
 
         #[test]
@@ -160,10 +154,9 @@ mod tests {
             asked in signals(),
             less in 0.0..0.3_f64,
         ) {
-            let evidence = Evidence::prior(0.93);
-            let record = record(&verdicts);
+                let record = record(&verdicts);
             let weaker = Signals { cosine: asked.cosine - less, ..asked };
-            prop_assert!(!record.forbids(&asked, &evidence) || record.forbids(&weaker, &evidence));
+            prop_assert!(!record.forbids(&asked, CARD) || record.forbids(&weaker, CARD));
         }
     }
 }

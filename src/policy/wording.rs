@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::policy::frame;
+use crate::policy::language::Language;
 
 /// Words that ask. A language model's answer turns on them more than a vector does. Chinese ones are single characters:
 /// ideographs and kana are words of their own here.
@@ -36,6 +37,7 @@ const SMALL: [&str; 75] = [
 /// What is compared of one text's wording.
 #[derive(Clone, Debug)]
 pub struct Wording {
+    language: Language,
     words: Vec<u64>,
     set: BTreeSet<u64>,
     stems: BTreeSet<u64>,
@@ -63,6 +65,7 @@ impl Wording {
         let unframed = unframed(text);
         let framed: Vec<u64> = unframed.iter().map(|word| hash(word)).collect();
         Self {
+            language: Language::of(text),
             glued: hash(&frame::glued(&unframed)),
             framed_set: framed.iter().copied().collect(),
             framed,
@@ -77,6 +80,11 @@ impl Wording {
             sentences: folded.split(['.', '!', '?']).filter(|part| part.trim().len() > 1).count(),
             words: hashed,
         }
+    }
+
+    /// The language of the text.
+    pub fn language(&self) -> Language {
+        self.language
     }
 
     /// What differs between two wordings, under [`NAMES`]; `cosine` is that of the prompts, -1 to 1.

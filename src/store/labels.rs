@@ -100,20 +100,23 @@ pub struct LabelledPair {
 }
 
 impl Label {
-    /// Must the pair never be served? So it is where a person called it wrong.
-    pub(super) fn refuses(&self) -> bool {
-        self.wrong && self.source.is_feedback()
+    fn word(&self) -> Word {
+        match (self.source, self.wrong) {
+            (LabelSource::Shadow, _) => Word::Found,
+            (LabelSource::Feedback, true) => Word::Wrong,
+            (LabelSource::Feedback, false) => Word::Right,
+        }
     }
 
     /// What refuses nothing says nothing without its texts.
     fn is_empty(&self) -> bool {
-        !self.refuses() && self.pair.is_none()
+        self.word() != Word::Wrong && self.pair.is_none()
     }
 
     /// What it adds to an entry's record.
     pub(super) fn observed(&self) -> Option<(EntryId, Observation)> {
         let (id, pair) = (self.entry?, self.pair.as_ref()?);
-        let signals = Signals { cosine: pair.similarity, probability: pair.probability, vetoed: false };
+        let signals = Signals { cosine: pair.similarity, probability: pair.probability };
         Some((id, Observation { signals, right: !self.wrong }))
     }
 }
@@ -158,22 +161,33 @@ impl Forget {
     }
 }
 
+/// The last word on a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A person called its answer right.
+    Right,
+    /// A person called its answer wrong.
+    Wrong,
+    /// Shadow mode found something, and nobody has spoken.
+    Found,
+}
+
 /// A committed change: the last word on a pair, or that nothing is known of it any more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Relabel {
     pub(super) pair: PairKey,
-    pub(super) wrong: Option<bool>,
+    pub(super) word: Option<Word>,
     /// What it adds to the record of the entry that served.
     pub(super) observed: Option<(EntryId, Observation)>,
 }
 
 impl Relabel {
     pub(super) fn of(pair: PairKey, label: &Label) -> Self {
-        Self { pair, wrong: Some(label.refuses()), observed: label.observed() }
+        Self { pair, word: Some(label.word()), observed: label.observed() }
     }
 
     fn gone(pair: PairKey) -> Self {
-        Self { pair, wrong: None, observed: None }
+        Self { pair, word: None, observed: None }
     }
 }
 

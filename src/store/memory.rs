@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::codec::MetaRecord;
-use super::labels::Relabel;
+use super::labels::{Relabel, Word};
 use super::{CacheStats, EntryRecord, PairKey, Stored};
 use crate::index::{Partitions, Point};
 use crate::types::{CacheId, EntryId, ExactKey, Timestamp};
@@ -66,9 +66,9 @@ struct State {
     records: HashMap<EntryId, Arc<Record>>,
     caches: HashMap<CacheId, CacheStats>,
     settings: BTreeMap<String, Vec<u8>>,
-    /// Pairs that somebody judged, and the entry in whose record that is.
-    judged: HashMap<PairKey, Option<EntryId>>,
-    /// Those of them whose answer was wrong.
+    /// The last word on each pair of which something is known, and the entry in whose record that is.
+    judged: HashMap<PairKey, (Word, Option<EntryId>)>,
+    /// Those of them that a person called wrong.
     wrong: HashSet<PairKey>,
     /// The records of entries that were spoken of.
     observed: HashMap<EntryId, EntryRecord>,
@@ -77,7 +77,7 @@ struct State {
 impl State {
     /// Takes what was said of a pair out of the record that it is in.
     fn unobserve(&mut self, pair: &PairKey) {
-        let Some(id) = self.judged.get(pair).copied().flatten() else { return };
+        let Some((_, Some(id))) = self.judged.get(pair).copied() else { return };
         if let Some(record) = self.observed.get_mut(&id) {
             record.forget(pair);
             if record.is_empty() {
@@ -159,7 +159,7 @@ impl Memory {
     }
 
     /// Notes the last word on a pair.
-    pub(super) fn relabel(&self, Relabel { pair, wrong, observed }: Relabel) {
+    pub(super) fn relabel(&self, Relabel { pair, word, observed }: Relabel) {
         let mut state = self.write();
         state.unobserve(&pair);
         // What was said of an entry that is gone is a label still, and nobody's record.
@@ -167,16 +167,15 @@ impl Memory {
         if let Some((id, observation)) = observed {
             state.observed.entry(id).or_default().note(pair, observation);
         }
-        if wrong == Some(true) {
+        if word == Some(Word::Wrong) {
             state.wrong.insert(pair)
         } else {
             state.wrong.remove(&pair)
         };
-        if wrong.is_some() {
-            state.judged.insert(pair, observed.map(|(id, _)| id));
-        } else {
-            state.judged.remove(&pair);
-        }
+        match word {
+            Some(word) => state.judged.insert(pair, (word, observed.map(|(id, _)| id))),
+            None => state.judged.remove(&pair),
+        };
     }
 
     /// Is there any label? Spares looking for those to forget where not.
@@ -193,10 +192,9 @@ impl Memory {
         !self.read().wrong.is_empty()
     }
 
-    /// Is the last word on this pair that its answer was right?
+    /// Did a person call this pair's answer right, as the last word on it?
     pub(super) fn is_right(&self, pair: &PairKey) -> bool {
-        let state = self.read();
-        state.judged.contains_key(pair) && !state.wrong.contains(pair)
+        matches!(self.read().judged.get(pair), Some((Word::Right, _)))
     }
 
     /// What `look` makes of an entry's record; `None` where nothing was said of it.

@@ -10,109 +10,48 @@
 //! | `codec` | the bytes of a record |
 //! | `file` | the redb file: open, set aside, reopen, read |
 //! | `memory` | metadata, exact keys, vectors, entries at hand |
+//! | `judged` | the handle's part about labels and entries' records |
 //! | `labels` | what is known of pairs of prompts: what people said, what shadow mode found |
 //! | `ledger` | the writer's view of a transaction under way |
 //! | `writer` | group commits |
 
-use std::any::Any;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::embedding::Embedding;
 use crate::entry::{Entry, EntryKind};
-use crate::index::{Query, SearchCounts};
-use crate::policy::record::Record;
-use crate::tokens::TokenVectors;
+use crate::index::Query;
 use crate::types::{CacheId, EntryId, ExactKey, Fingerprint, PartitionKey, TenantId, Timestamp};
 
 mod codec;
 mod error;
 mod file;
 mod handle;
+mod judged;
 mod labels;
 mod ledger;
 mod memory;
 mod open;
+mod options;
+mod stats;
+mod stored;
 mod writer;
 
 pub use crate::index::{AttributeFilter, Candidate, Maintained, SearchKind};
 pub use crate::policy::eviction::Limits;
 pub use error::StoreError;
+pub use judged::EntryRecord;
 pub use labels::{Forget, Label, LabelScope, LabelSource, LabelledPair, PairKey};
+pub use options::{OpenReport, StoreOptions};
+pub use stats::{CacheStats, Totals};
+pub use stored::{Meta, Stored};
 
 use handle::Inner;
 use writer::{BATCH, Done, Op};
-
-/// What callers said of an entry's hits, by pair.
-pub type EntryRecord = Record<PairKey>;
-
-/// How to open a store.
-#[derive(Clone, Debug)]
-pub struct StoreOptions {
-    /// The folder of the redb file and the index snapshots; made when it is not there.
-    pub dir: PathBuf,
-    /// How vectors are searched.
-    pub index: crate::config::Index,
-    /// Memory for entries that were read or written lately, in bytes.
-    pub memory_bytes: u64,
-    /// What makes the vectors. `None`: no embedder works; vectors are left alone, and only the exact tier answers.
-    pub fingerprint: Option<Fingerprint>,
-    /// Components of a vector.
-    pub dimension: usize,
-}
-
-/// What was found at the opening.
-#[derive(Clone, Debug)]
-pub struct OpenReport {
-    /// Entries that can be served.
-    pub entries: usize,
-    /// Entries whose vector another embedder made: the exact tier serves them, the semantic one does not.
-    pub vectors_ignored: usize,
-    /// Records that did not pass their checksum; they are removed.
-    pub damaged: usize,
-    /// Graphs taken over from the snapshot.
-    pub graphs: usize,
-    /// Where a file went that could not be used.
-    pub set_aside: Option<PathBuf>,
-    /// The latest moment that the file speaks of; the clock must not start before it.
-    pub latest: Timestamp,
-    /// How long opening took.
-    pub took: Duration,
-}
-
-/// An entry at hand.
-pub struct Stored {
-    /// The entry.
-    pub entry: Entry,
-    /// The vectors of its text's tokens, as the present embedder makes them; `None` without.
-    pub tokens: Option<Arc<TokenVectors>>,
-    /// Room for what callers derive from the entry and want to keep with it: it lives as long as the entry is at hand.
-    pub prepared: OnceLock<Arc<dyn Any + Send + Sync>>,
-}
-
-impl Stored {
-    /// An entry with nothing prepared.
-    pub fn new(entry: Entry, tokens: Option<Arc<TokenVectors>>) -> Self {
-        Self { entry, tokens, prepared: OnceLock::new() }
-    }
-
-    /// Memory that it takes, in bytes.
-    fn bytes(&self) -> u64 {
-        self.entry.bytes() + self.tokens.as_ref().map_or(0, |tokens| tokens.bytes() as u64)
-    }
-}
-
-impl std::fmt::Debug for Stored {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Not the entry: prompts and answers must not reach a log by accident.
-        f.debug_struct("Stored").field("id", &self.entry.id).finish_non_exhaustive()
-    }
-}
 
 /// What keeping an entry did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,55 +73,6 @@ pub struct Scope {
     pub tenant: Option<TenantId>,
     /// Of this kind; `None`: of both.
     pub kind: Option<EntryKind>,
-}
-
-/// An entry, less its request and answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meta {
-    /// The entry.
-    pub id: EntryId,
-    /// Its cache.
-    pub cache: CacheId,
-    /// Its tenant.
-    pub tenant: TenantId,
-    /// Provider's or plain.
-    pub kind: EntryKind,
-    /// When the answer was complete.
-    pub stored_at: Timestamp,
-    /// From this moment on it is not fresh.
-    pub expires_at: Timestamp,
-    /// What it counts against `maxBytes`.
-    pub bytes: u64,
-}
-
-/// A cache in numbers. Entries, bytes and vectors are now; the others count since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Entries kept, expired ones that are not swept out yet included.
-    pub entries: u64,
-    /// What they count against `maxBytes`.
-    pub bytes: u64,
-    /// Those that the semantic tier can find.
-    pub vectors: u64,
-    /// Entries that had to make room.
-    pub evictions: u64,
-    /// Entries removed because their time was up.
-    pub expirations: u64,
-}
-
-/// The installation in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// All caches together.
-    pub caches: CacheStats,
-    /// Partitions with vectors.
-    pub partitions: u64,
-    /// How searches went.
-    pub searches: SearchCounts,
-    /// Records that could not be read back, since the start.
-    pub damaged: u64,
-    /// Commits that failed, since the start.
-    pub failed_commits: u64,
 }
 
 /// The handle to the store.
@@ -415,50 +305,6 @@ impl Store {
     /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
     pub async fn delete_setting(&self, key: &str) -> Result<(), StoreError> {
         self.inner.ask(Op::Set { key: key.to_owned(), value: None }).await.map(drop)
-    }
-
-    /// Keeps what somebody said of a pair, durably; the last word on it counts.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
-    pub async fn put_label(&self, pair: PairKey, label: Label) -> Result<(), StoreError> {
-        self.inner.ask(Op::Say { pair, label }).await.map(drop)
-    }
-
-    /// Is the last word on this pair that its answer was wrong? Memory only.
-    pub fn is_wrong(&self, pair: impl FnOnce() -> PairKey) -> bool {
-        self.inner.memory.knows_wrong() && self.inner.memory.is_wrong(&pair())
-    }
-
-    /// Is the last word on this pair that its answer was right? Memory only.
-    pub fn is_right(&self, pair: &PairKey) -> bool {
-        self.inner.memory.is_right(pair)
-    }
-
-    /// What `look` makes of an entry's record, which goes with the entry; `None` where nothing was said of it. Memory
-    /// only, and under its lock: keep it short.
-    pub fn observed<T>(&self, id: EntryId, look: impl FnOnce(&EntryRecord) -> T) -> Option<T> {
-        self.inner.memory.observed(id, look)
-    }
-
-    /// Takes texts out of labels, durably: those of entries that are deleted on request.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] when the commit failed, and nothing has changed.
-    pub async fn forget_labels(&self, what: Forget) -> Result<(), StoreError> {
-        if self.inner.memory.knows_labels() {
-            self.inner.ask(Op::Forget(what)).await?;
-        }
-        Ok(())
-    }
-
-    /// What was said in a scope, or in all, in no order.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] when the file cannot be read.
-    pub async fn labels(&self, scope: Option<LabelScope>) -> Result<Vec<Label>, StoreError> {
-        let inner = Arc::clone(&self.inner);
-        tokio::task::spawn_blocking(move || inner.labels(scope)).await.map_err(|_| StoreError::Closed)?
     }
 
     /// All settings. Memory only.

@@ -1,6 +1,7 @@
 //! The store through its public door, by what it promises.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -13,6 +14,7 @@ mod basics;
 mod crash;
 mod damage;
 mod eviction;
+mod judged;
 mod meaning;
 
 const DIMENSION: usize = 32;

@@ -50,15 +50,10 @@ pub struct Manifest {
 pub struct OwnJudge {
     /// The language.
     pub language: Language,
-    /// Its file; absent: `judge.json`.
-    #[serde(default = "usual")]
+    /// Its file.
     pub file: String,
     /// What a policy's target is divided by in this language, at least 1.
     pub strictness: f64,
-}
-
-fn usual() -> String {
-    JUDGE.into()
 }
 
 impl Manifest {
@@ -101,10 +96,7 @@ impl Manifest {
     pub fn problems(&self, folder: &Path) -> Vec<FileProblem> {
         let read = |file: &Pinned| file.read(&folder.join(&file.name));
         let mut problems: Vec<FileProblem> = self.files.iter().filter_map(|file| read(file).err()).collect();
-        let mut judges: Vec<&str> = self.judges.iter().map(|judge| judge.file.as_str()).chain([JUDGE]).collect();
-        judges.sort_unstable();
-        judges.dedup();
-        for name in judges {
+        for name in self.judges.iter().map(|judge| judge.file.as_str()).chain([JUDGE]) {
             if let Some(Ok(judge)) = self.file(name).map(read)
                 && let Err(found) = Judge::read(&judge)
             {
@@ -164,7 +156,7 @@ impl Loaded {
         let own = manifest.judges.iter().map(|own| Ok((own.language, judge(&own.file)?, own.strictness)));
         let judges = Judges::new(judge(JUDGE)?, own.collect::<Result<_, String>>()?);
         let (reading, weights) = (reading(&manifest, &read)?, read(WEIGHTS)?);
-        Ok(Self { reading, judges, weights, manifest })
+        Ok(Self { manifest, reading, judges, weights })
     }
 }
 

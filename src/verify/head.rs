@@ -25,7 +25,7 @@ impl Head {
         let (words, []) = bytes.as_chunks::<4>() else { return Err(format!("{} bytes", bytes.len())) };
         let mut values: Vec<f32> = words.iter().map(|word| f32::from_le_bytes(*word)).collect();
         let features = values.len().saturating_sub(2 * HIDDEN + 1) / HIDDEN;
-        let fits = features >= 4 && features % 2 == 0 && values.len() == HIDDEN * (features + 2) + 1;
+        let fits = features >= 4 && features.is_multiple_of(2) && values.len() == HIDDEN * (features + 2) + 1;
         if !fits || values.iter().any(|value| !value.is_finite()) {
             return Err(format!("{} numbers are no head", values.len()));
         }

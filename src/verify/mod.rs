@@ -27,7 +27,6 @@ use crate::config;
 use crate::embed::pool::{Factory, Pool, Session, Size};
 use crate::embed::{EmbedError, Loading, Prober, StartError, State, library, provision, try_library};
 use crate::metrics;
-use crate::policy::language::Language;
 use crate::types::Fingerprint;
 
 use files::{Loaded, Reading};
@@ -164,7 +163,7 @@ impl Verifier {
             f32::from(weight.unwrap_or(u8::MAX)) / 255.0
         };
         let signals = signals::of(a, b, cosine, &weight)?;
-        Some(ready.judges.glance(Language::of_pair(a.text, b.text), signals))
+        Some(ready.judges.glance(a.wording.language().both(b.wording.language()), signals))
     }
 
     /// The full probability, once the reader has read both texts; within the configured deadline.

@@ -5,6 +5,7 @@ use std::thread;
 use super::files::tests as files;
 use super::*;
 use crate::embed::pool::Session;
+use crate::policy::language::Language;
 
 /// Reads two texts as they say.
 fn session() -> Session<Pair, f32> {

@@ -93,8 +93,11 @@ fn a_scope_is_bounded_and_what_was_wrong_stays_longest() {
 fn what_shadow_mode_found_refuses_nothing_and_outweighs_nobody() {
     let f = Fixture::new();
     let (one, two) = (key(HERE, 1), key(HERE, 2));
-    assert_eq!(f.say(one, &found(true, 1, "a"), 9), [Relabel { pair: one, wrong: Some(false), observed: None }]);
-    assert_eq!(f.say(one, &label(true, 2, "a", "1"), 9), [Relabel { pair: one, wrong: Some(true), observed: None }]);
+    assert_eq!(f.say(one, &found(true, 1, "a"), 9), [Relabel { pair: one, word: Some(Word::Found), observed: None }]);
+    assert_eq!(
+        f.say(one, &label(true, 2, "a", "1"), 9),
+        [Relabel { pair: one, word: Some(Word::Wrong), observed: None }]
+    );
     assert!(f.say(one, &found(false, 3, "a"), 9).is_empty(), "somebody has spoken");
     f.say(two, &found(true, 4, "b"), 9);
     f.say(two, &found(false, 5, "b"), 9);
@@ -139,13 +142,13 @@ fn forgetting_takes_the_texts_and_leaves_that_it_was_wrong() {
 }
 
 #[test]
-fn forgetting_leaves_nothing_in_an_entrys_record() {
+fn forgetting_leaves_nothing_in_the_record_of_an_entry() {
     let f = Fixture::new();
     f.say(key(HERE, 0), &label(true, 0, "alpha", "1"), 9);
     let named = Label { entry: Some(ENTRY), ..label(true, 0, "alpha", "1") };
     assert!(named.observed().is_some_and(|(id, seen)| id == ENTRY && !seen.right));
     let changes = f.write(|table| forget(table, &Forget::Text(HERE, "alpha".into())).unwrap());
-    assert_eq!(changes, [Relabel { pair: key(HERE, 0), wrong: Some(true), observed: None }]);
+    assert_eq!(changes, [Relabel { pair: key(HERE, 0), word: Some(Word::Wrong), observed: None }]);
     assert_eq!(f.known(None)[0].1.entry, None);
 }
 
