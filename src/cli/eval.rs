@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::cli::measuring::{self, Bench, EngineArgs, Set};
 use crate::cli::{fail, say};
 use crate::eval::caller::Caller;
+use crate::eval::contest::Contest;
 use crate::eval::conversations::Conversations;
 use crate::eval::floors::Floors;
 use crate::eval::pairs::{self, Judged};
@@ -16,7 +17,8 @@ use crate::eval::policy::{Policy, Service};
 use crate::eval::report::Report;
 use crate::eval::rows::{ConversationRow, PairRow, StreamRow};
 use crate::eval::stream::Replay;
-use crate::eval::{guards, plot, table};
+use crate::eval::traffic::Traffic;
+use crate::eval::{contest_plot, guards, plot, table};
 
 /// What `eval` can be told.
 #[derive(clap::Args)]
@@ -24,7 +26,8 @@ use crate::eval::{guards, plot, table};
     after_help = "Example:\n  refrain eval --pairs data/eval/*.jsonl --svg quality.svg --assert data/eval/floors.toml\n\n\
                   Each file is a set, named up to the first dot. Rows are JSON objects, one a line; other members are \
                   ignored. Exit code 1: a floor of --assert does not hold, or the embedder does not work.",
-    group = clap::ArgGroup::new("data").required(true).multiple(true)
+    group = clap::ArgGroup::new("data").required(true).multiple(true),
+    group = clap::ArgGroup::new("drawn").args(["pairs", "learning"])
 )]
 pub struct EvalArgs {
     /// Labelled pairs: {"a", "b", "label": 0 or 1}; a is stored, b is asked
@@ -33,14 +36,24 @@ pub struct EvalArgs {
     /// Recorded prompts, played as live traffic: {"id", "t", "text", "group"}; one answer serves a group
     #[arg(long, value_name = "FILE", num_args = 1.., group = "data")]
     stream: Vec<PathBuf>,
+    /// Call every wrong hit of a stream wrong at once, as its caller could
+    #[arg(long, requires = "stream")]
+    feedback: bool,
+    /// Compare policies that learn with policies that do not over the streams, in place of playing these to the engine
+    #[arg(long, requires = "stream", conflicts_with_all = ["pairs", "conversations", "feedback"])]
+    learning: bool,
+    /// Shares of all requests that get a wrong answer: where --learning compares
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', value_parser = share)]
+    #[arg(default_value = "0.005,0.01,0.02", requires = "learning")]
+    error_bound: Vec<f64>,
     /// Pairs of conversations: {"a": [{"role", "content"}], "b": [...], "label", "kind"}
     #[arg(long, value_name = "FILE", num_args = 1.., group = "data")]
     conversations: Vec<PathBuf>,
     /// Write the results as a JSON list
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the hit rate of the pairs against the false-hit rate
-    #[arg(long, value_name = "FILE", requires = "pairs")]
+    /// Draw the hits of the pairs against their false hits, or those of --learning
+    #[arg(long, value_name = "FILE", requires = "drawn")]
     svg: Option<PathBuf>,
     /// Floors for the shipped thresholds (TOML: [SET.POLICY] min_hit_rate, max_false_hit_rate); exit 1 when one breaks
     #[arg(long, value_name = "FILE", requires = "pairs")]
@@ -89,6 +102,7 @@ impl Input {
 struct Results {
     reports: Vec<Report>,
     others: Vec<Value>,
+    contests: Vec<Contest>,
 }
 
 /// Runs the command.
@@ -103,7 +117,11 @@ pub fn run(args: &EvalArgs, env: &BTreeMap<String, String>) -> ExitCode {
             results.pairs(bench, set, args.wrong).await?;
         }
         for set in input.streams {
-            results.stream(bench, set, args.wrong).await?;
+            if args.learning {
+                results.learning(bench, set, &args.error_bound).await?;
+            } else {
+                results.stream(bench, set, args).await?;
+            }
         }
         for set in &input.conversations {
             results.conversations(bench, set, args.wrong).await?;
@@ -138,12 +156,25 @@ impl Results {
         Ok(())
     }
 
-    async fn stream(&mut self, bench: &Bench, set: Set<StreamRow>, listed: usize) -> Result<(), String> {
+    async fn learning(&mut self, bench: &Bench, set: Set<StreamRow>, errors: &[f64]) -> Result<(), String> {
         let bar = measuring::bar(&set.name, set.rows.len())?;
-        let replay = Replay::play(&set.name, set.rows, &caller(bench), &|| bar.inc(1)).await;
+        let traffic = Traffic::read(&set.name, set.rows, &bench.cache, &|| bar.inc(1)).await;
+        bar.finish_and_clear();
+        let (traffic, card) = (traffic?, f64::from(bench.cache.embedder().calibrated_similarity()));
+        let playing = tokio::task::spawn_blocking(move || Contest::play(&traffic, card));
+        let contest = playing.await.map_err(|error| error.to_string())?;
+        say(&table::contest(&contest, errors));
+        self.others.push(contest.to_json(errors));
+        self.contests.push(contest);
+        Ok(())
+    }
+
+    async fn stream(&mut self, bench: &Bench, set: Set<StreamRow>, args: &EvalArgs) -> Result<(), String> {
+        let bar = measuring::bar(&set.name, set.rows.len())?;
+        let replay = Replay::play(&set.name, set.rows, &caller(bench), args.feedback, &|| bar.inc(1)).await;
         bar.finish_and_clear();
         let replay = replay?;
-        say(&table::replay(&replay, listed));
+        say(&table::replay(&replay, args.wrong));
         self.others.push(replay.to_json());
         Ok(())
     }
@@ -165,10 +196,22 @@ impl Results {
             write(path, &(text + "\n"))?;
         }
         match &args.svg {
+            Some(path) if args.learning => write(path, &contest_plot::svg(&self.contests, middle(&args.error_bound))),
             Some(path) => write(path, &plot::svg(&self.reports)),
             None => Ok(()),
         }
     }
+}
+
+/// A share, above 0 and below 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| "accepted: above 0 and below 1, as 0.01".into())
+}
+
+/// The error at which lines over time are drawn.
+fn middle(errors: &[f64]) -> f64 {
+    errors.get(errors.len() / 2).copied().unwrap_or(0.01)
 }
 
 fn caller(bench: &Bench) -> Caller<'_> {

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 
-use crate::cache::{Cache, Hit, Keep, Lookup, Question};
+use crate::cache::{Cache, Hit, Keep, Lookup, Question, Verdict};
 use crate::dialect::{assemble, openai_chat};
 use crate::policy::directives::Directives;
 use crate::policy::partition::Scope;
 use crate::prompt::Prompt;
 use crate::reason::BypassReason;
 use crate::settings::CachePolicy;
-use crate::types::{Attributes, CacheId, Dialect, EntryId, Outcome, Similarity, TenantId, Tier};
+use crate::store::Forget;
+use crate::types::{Attributes, CacheId, Dialect, EntryId, LookupId, Outcome, Similarity, TenantId, Tier};
 
 /// Texts that are embedded at once: enough to keep every thread of the embedder busy.
 const AT_ONCE: usize = 8;
@@ -42,6 +43,8 @@ pub struct Served {
     pub entry: EntryId,
     /// The prompt that it was an answer to.
     pub stored: String,
+    /// The decision's name.
+    pub lookup: LookupId,
     /// Which tier found it.
     pub tier: Tier,
     /// How near it is.
@@ -138,18 +141,35 @@ impl<'a> Caller<'a> {
         self.cache.commit(keep, whole).await.map_err(|error| error.to_string())
     }
 
-    /// Forgets every entry.
+    /// Calls a hit wrong.
+    ///
+    /// # Errors
+    /// When nobody remembers the hit, or the store fails.
+    pub async fn blame(&self, lookup: LookupId) -> Result<(), String> {
+        let said = self.cache.feedback(&self.id, TenantId::LOCAL, lookup, Verdict::Wrong).await;
+        said.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Forgets every entry, and what was said of them.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn forget(&self) -> Result<(), String> {
-        self.cache.store().flush(&self.id, None).await.map(drop).map_err(|error| error.to_string())
+        let store = self.cache.store();
+        store.forget_labels(Forget::Cache(self.id.clone())).await.map_err(|error| error.to_string())?;
+        store.flush(&self.id, None).await.map(drop).map_err(|error| error.to_string())
     }
 }
 
 fn served(hit: &Hit) -> Served {
     let entry = &hit.stored.entry;
-    Served { entry: entry.id, stored: entry.text.clone(), tier: hit.tier, similarity: hit.similarity }
+    Served {
+        entry: entry.id,
+        stored: entry.text.clone(),
+        lookup: hit.lookup_id,
+        tier: hit.tier,
+        similarity: hit.similarity,
+    }
 }
 
 /// One label that keeps a row's entries apart from all others.

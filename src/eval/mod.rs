@@ -6,6 +6,8 @@
 //! in which the embedder fails is an error and not a result: exact hits alone would look like caution.
 
 pub mod caller;
+pub mod contest;
+pub mod contest_plot;
 pub mod conversations;
 pub mod curve;
 pub mod floors;
@@ -14,6 +16,8 @@ pub mod pairs;
 pub mod plot;
 pub mod policy;
 pub mod report;
+pub mod rival;
 pub mod rows;
 pub mod stream;
 pub mod table;
+pub mod traffic;

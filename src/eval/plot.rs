@@ -22,7 +22,9 @@ const ZERO_STRIP: f64 = 42.0;
 /// What the legend needs.
 const LEAST_WIDTH: f64 = 660.0;
 
-const STYLE: &str = "text{font-family:'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif;font-size:13px;fill:#24292f}\
+/// How all drawings look.
+pub(super) const STYLE: &str = "\
+text{font-family:'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif;font-size:13px;fill:#24292f}\
 .title{font-size:19px;font-weight:600}.set{font-size:15px;font-weight:600}.small{font-size:12px;fill:#57606a}\
 .grid{stroke:#e3e7ec;stroke-width:1}.frame{fill:none;stroke:#8c959f;stroke-width:1}\
 .aim{stroke:#b35900;stroke-width:1.5;stroke-dasharray:5 4}.aimed{font-size:12px;fill:#b35900}\
@@ -235,12 +237,14 @@ fn shipped(frame: &Frame, report: &Report) -> Option<String> {
     ))
 }
 
-fn percent(rate: f64) -> String {
+/// A rate for an axis: `0`, `0.1 %`, `25 %`.
+pub(super) fn percent(rate: f64) -> String {
     let percent = (rate * 1e6).round() / 1e4;
     if percent == 0.0 { "0".into() } else { format!("{percent} %") }
 }
 
-fn escaped(text: &str) -> String {
+/// A text within an element.
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -68,7 +68,8 @@ pub struct Counts {
 }
 
 impl Replay {
-    /// Plays `rows` in the order of their `t`; `tick` is called once for each.
+    /// Plays `rows` in the order of their `t`; `tick` is called once for each. With `feedback`, the caller of a wrong
+    /// hit says so at once.
     ///
     /// # Errors
     /// When embedder or store fail on the way.
@@ -76,6 +77,7 @@ impl Replay {
         set: &str,
         mut rows: Vec<StreamRow>,
         caller: &Caller<'_>,
+        feedback: bool,
         tick: &impl Fn(),
     ) -> Result<Self, String> {
         rows.sort_by(|a, b| a.t.total_cmp(&b.t));
@@ -87,7 +89,11 @@ impl Replay {
             for (row, prompt) in rows.iter().zip(&prompts) {
                 let answered = caller.ask(prompt, &Attributes::default(), Some(&row.group)).await;
                 let answered = answered.map_err(|error| format!("{}: {error}", row.id))?;
+                let lookup = if let Answered::Hit(served) = &answered { Some(served.lookup) } else { None };
                 let hit = replay.note(row, answered, &mut entries);
+                if let Some(lookup) = lookup.filter(|_| feedback && hit == Some(false)) {
+                    caller.blame(lookup).await.map_err(|error| format!("{}: {error}", row.id))?;
+                }
                 replay.played.push(Played { repeat: !seen.insert(row.group.clone()), hit });
                 tick();
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::eval::contest::Contest;
 use crate::eval::conversations::{Conversations, Kind};
 use crate::eval::curve::Point;
 use crate::eval::guards::GuardRow;
@@ -126,6 +127,22 @@ pub fn replay(replay: &Replay, listed: usize) -> String {
     for wrong in replay.wrong.iter().take(listed) {
         text.push_str(&served(wrong.similarity.get().into(), &wrong.id, &wrong.asked, &wrong.stored));
     }
+    text
+}
+
+/// A contest: hits of all requests where the shares `errors` of all requests got a wrong answer.
+pub fn contest(contest: &Contest, errors: &[f64]) -> String {
+    let mut text = format!(
+        "{}: {} prompts, {} of them repeats; {} not covered by the embedder\n\n  {:<18}hits of all requests, where so \
+         many of all requests are wrong\n  {:<18}",
+        contest.set, contest.prompts, contest.repeats, contest.uncovered, "", "policy"
+    );
+    text.extend(errors.iter().map(|error| format!("{:>10}", format!("{} %", error * 100.0))));
+    for runs in &contest.runs {
+        text.push_str(&format!("\n  {:<18}", runs.rival.as_str()));
+        text.extend(errors.iter().map(|error| format!("{:>8} %", percent(runs.hits_at(*error)))));
+    }
+    text.push('\n');
     text
 }
 

@@ -5,11 +5,11 @@
 //! more of it.
 
 /// The weight of the cosine's place above the card's.
-const NEAR: f64 = 2.8;
+pub const NEAR: f64 = 2.8;
 /// The weight of the verifier's log-odds.
-const JUDGED: f64 = 0.25;
+pub const JUDGED: f64 = 0.25;
 /// What speaks for a pair at the card's cosine: the card calls that a safe one.
-const BASE: f64 = 2.2;
+pub const BASE: f64 = 2.2;
 /// A verifier's log-odds beyond this, either way, count as this.
 const SURE: f64 = 6.0;
 
@@ -25,10 +25,15 @@ pub struct Signals {
 impl Signals {
     /// The log-odds that one answer serves both, for an embedder whose card calls the cosine `card` (0 to 1) a safe one.
     pub fn evidence(&self, card: f64) -> f64 {
+        let (near, judged) = self.terms(card);
+        BASE + NEAR * near + JUDGED * judged
+    }
+
+    /// What is weighed: the cosine's place above the card's, 1 at most, and the verifier's log-odds.
+    pub fn terms(&self, card: f64) -> (f64, f64) {
         // A card of 1 leaves no room above it.
         let near = (self.cosine - card) / (1.0 - card).max(0.01);
-        let judged = self.probability.map_or(0.0, |p| log_odds(p).clamp(-SURE, SURE));
-        BASE + NEAR * near + JUDGED * judged
+        (near, self.probability.map_or(0.0, |p| log_odds(p).clamp(-SURE, SURE)))
     }
 }
 

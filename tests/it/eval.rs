@@ -245,6 +245,65 @@ async fn a_stream_is_played_as_live_traffic() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_hit_of_a_stream_can_be_called_wrong() {
+    let files = Files::new();
+    let row = |t: u32, text: &str, group: &str| json!({"id": format!("s{t}"), "t": t, "text": text, "group": group});
+    let rows = [
+        row(0, "Where do I find my invoices?", "invoices"),
+        row(1, "Where can I find my invoices?", "bills"),
+        row(2, "Where can I find my invoices?", "bills"),
+        row(3, "Where could I find my invoices?", "bills"),
+    ];
+    let (stream, out) = (files.rows("desk.jsonl", &rows), files.name("out.json"));
+    for (flag, wrong) in [(None, 3), (Some("--feedback"), 1)] {
+        let arguments: Vec<&str> = ["eval", "--stream", &stream, "--json", &out].into_iter().chain(flag).collect();
+        let (code, said) = run(&arguments).await;
+        assert_eq!(code, Some(0), "{said}");
+        let replay: Value = serde_json::from_str(&files.read("out.json")).unwrap();
+        assert_eq!(replay[0]["wrongHits"], wrong, "{flag:?}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_that_learn_are_compared_at_the_same_error() {
+    let files = Files::new();
+    let stems = ["reset my password", "find my invoices", "close my account", "change my address", "cancel my order"];
+    let ways = ["How do I", "How can I", "What is the way to", "Please tell me how to"];
+    let rows: Vec<Value> = (0..20_usize)
+        .map(|t| (t, ways[t / 5], stems[t % 5]))
+        .map(|(t, way, stem)| json!({"id": t.to_string(), "t": t, "text": format!("{way} {stem}?"), "group": stem}))
+        .collect();
+    let stream = files.rows("desk.jsonl", &rows);
+    let (json, svg) = (files.name("out.json"), files.name("out.svg"));
+    let compare =
+        ["eval", "--stream", &stream, "--learning", "--error-bound", "0.01,0.1", "--json", &json, "--svg", &svg];
+    let (code, said) = run(&compare).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("desk: 20 prompts, 15 of them repeats; 0 not covered"), "{said}");
+    let told: Value = serde_json::from_str(&files.read("out.json")).unwrap();
+    let policies = told[0]["policies"].as_array().unwrap();
+    let names: Vec<&str> = policies.iter().map(|policy| policy["policy"].as_str().unwrap()).collect();
+    let refrains = ["verified-untold", "verified", "learned-untold", "learned"];
+    assert_eq!(names, [&["static", "guarded", "vcache", "vcache-6"][..], &refrains].concat());
+    for policy in policies {
+        assert!(said.contains(policy["policy"].as_str().unwrap()));
+        let at: Vec<f64> =
+            policy["atError"].as_array().unwrap().iter().map(|at| at["hitRatio"].as_f64().unwrap()).collect();
+        assert!(at.len() == 2 && at[0] <= at[1] && at[1] <= 1.0, "{policy}");
+        let strictest = &policy["settings"][0];
+        assert!(strictest["error"].as_f64().unwrap() <= strictest["hitRatio"].as_f64().unwrap());
+    }
+    let learned = policies[7]["atError"][1]["hitRatio"].as_f64().unwrap();
+    assert!(learned > 0.4, "{said}");
+    let seen = elements(&files.read("out.svg")).unwrap();
+    assert!(seen.iter().filter(|name| *name == "path").count() >= 8, "{seen:?}");
+    let again = run(&compare).await;
+    assert_eq!(again, (code, said), "the dice fall the same way again");
+    let (code, said) = run(&["eval", "--stream", &stream, "--learning", "--error-bound", "1.5"]).await;
+    assert!(code == Some(2) && said.contains("above 0 and below 1"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn conversations_are_asked_one_pair_at_a_time() {
     let files = Files::new();
     let turn = |text: &str| json!({"role": "user", "content": text});
