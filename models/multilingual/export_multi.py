@@ -54,35 +54,6 @@ def load(weights, base):
     return model.eval()
 
 
-def export_float(model, work):
-    import torch
-    from onnxruntime.transformers import optimizer
-    from onnxruntime.transformers.fusion_options import FusionOptions
-
-    class Hidden(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.bert = model.bert
-
-        def forward(self, input_ids, attention_mask, token_type_ids):
-            return self.bert(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids).last_hidden_state
-
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    ids = torch.ones(2, 16, dtype=torch.long)
-    raw = str(work / "raw.onnx")
-    with torch.no_grad():
-        torch.onnx.export(Hidden().eval(), (ids, ids, torch.zeros_like(ids)), raw, input_names=names,
-                          output_names=["last_hidden_state"], opset_version=17, dynamo=False,
-                          dynamic_axes={n: {0: "batch", 1: "sequence"} for n in names + ["last_hidden_state"]})
-    options = FusionOptions("bert")
-    options.enable_embed_layer_norm = False
-    fused = optimizer.optimize_model(raw, model_type="bert", num_heads=E.HEADS, hidden_size=E.HIDDEN, opt_level=1,
-                                     optimization_options=options)
-    if fused.get_fused_operator_statistics().get("Attention") != BLOCKS:
-        sys.exit("the attention fusion did not take place")
-    return fused.model
-
-
 def texts_to_observe(data):
     """Texts of sets that may be passed on, and pairs of them as the reader gets them."""
     read = lambda name: [json.loads(l) for l in open(data / f"{name}.dev.jsonl", encoding="utf-8")]
@@ -153,7 +124,7 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     model = load(args.weights, args.base)
     with tempfile.TemporaryDirectory() as scratch:
-        fused = export_float(model, pathlib.Path(scratch))
+        fused = E.export_float(model.bert, pathlib.Path(scratch), BLOCKS)
     tok = E.tokenizer(args.base)
     stats = E.observe(fused, tok, texts_to_observe(args.data))
     data = E.quantise(fused, stats, blocks=BLOCKS, pieces=PIECES)

@@ -8,14 +8,7 @@ mkdir -p "$2"
 data=$1 out=$(cd "$2" && pwd) python=${PYTHON:-python3}
 embedder=$out/multilingual-e5-small-int8 verifier=$out/verifier-multi-1
 
-run() { script=$1; shift; "$python" "$here/$script" "$@"; }
-make() {
-    whole=$1; shift
-    [ ! -e "$whole" ] || return 0
-    rm -rf "$whole.part"
-    "$@" --out "$whole.part"
-    mv "$whole.part" "$whole"
-}
+. "$here/../train/steps.sh"
 
 make "$out/base" run base.py --data "$data"
 make "$out/minilm" run ../train/base.py

@@ -14,7 +14,6 @@ import json
 import pathlib
 import random
 import sys
-import time
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "train"))
 import net  # noqa: E402
+from pace import Pace  # noqa: E402
 from train_reader import auc, plan, recall_at, write  # noqa: E402
 import train_reader  # noqa: E402
 
@@ -119,7 +119,6 @@ def main():
     ap.add_argument("--watch-every", type=int, default=2400, help="seconds")
     ap.add_argument("--save-every", type=int, default=600, help="seconds")
     ap.add_argument("--bf16", action="store_true")
-    ap.add_argument("--stop-at", type=float, default=0, help="Unix time by which the rate has fallen to its end; for machines that are lent")
     args = ap.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -141,21 +140,16 @@ def main():
         model.load_state_dict(saved["model"]); opt.load_state_dict(saved["opt"])
         start, spent = saved["step"], saved["spent"]
         print("going on from step", start, flush=True)
-    began = last_save = last_watch = time.time()
 
     def save(step):
-        write({"model": model.state_dict(), "opt": opt.state_dict(), "step": step, "spent": spent + time.time() - began}, path)
+        write({"model": model.state_dict(), "opt": opt.state_dict(), "step": step, "spent": pace.seconds()}, path)
 
-    running = None
+    pace = Pace(len(batches), start, BATCH, (args.save_every, args.watch_every), save,
+                lambda: watch(model, tok, sets, args.bf16), spent)
     model.train()
     for step in range(start, len(batches)):
         torch.manual_seed(step)
         done = step / len(batches)
-        if args.stop_at:
-            done = max(done, 1 - (args.stop_at - time.time()) / max(1, args.stop_at - began))
-            if done >= 1:
-                print("out of time at step", step, flush=True)
-                break
         for group, times in zip(opt.param_groups, (1, 4)):
             group["lr"] = args.rate * times * min(1, (step + 1) / WARM) * max(.02, 1 - done)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
@@ -163,20 +157,11 @@ def main():
         loss.backward()
         torch.nn.utils.clip_grad_norm_(body + head, 1.0)
         opt.step(); opt.zero_grad()
-        running = loss.item() if running is None else .98 * running + .02 * loss.item()
-        now = time.time()
-        if step % 25 == 0:
-            print(f"{step}/{len(batches)} {done:.2f} loss {running:.4f} {(step - start + 1) * BATCH / (now - began):.1f} pairs/s", flush=True)
-        if now - last_save > args.save_every:
-            save(step + 1)
-            last_save = time.time()
-        if now - last_watch > args.watch_every:
-            print("watch", watch(model, tok, sets, args.bf16), flush=True)
-            last_watch = time.time()
+        pace.after(step, loss.item())
     save(len(batches))
     write(model.state_dict(), args.out / "weights.pt")
     print("watch", watch(model, tok, sets, args.bf16), flush=True)
-    print(f"done in {(spent + time.time() - began) / 60:.1f} minutes", flush=True)
+    print(f"done in {pace.seconds() / 60:.1f} minutes", flush=True)
 
 
 if __name__ == "__main__":

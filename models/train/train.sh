@@ -9,16 +9,8 @@ data=$1 out=$(cd "$2" && pwd) python=${PYTHON:-python3} scale=${SCALE:-100}
 [ -f "$out/scale" ] || echo "$scale" > "$out/scale"
 [ "$(cat "$out/scale")" = "$scale" ] || { echo "$out was begun with SCALE=$(cat "$out/scale")" >&2; exit 1; }
 
-run() { script=$1; shift; "$python" "$here/$script" "$@"; }
+. "$here/steps.sh"
 service() { (cd "$here/../.." && cargo run --release "$@"); }
-# Makes $1 with the rest of the line, under another name until it is whole.
-make() {
-    whole=$1; shift
-    [ ! -e "$whole" ] || return 0
-    rm -rf "$whole.part"
-    "$@" --out "$whole.part"
-    mv "$whole.part" "$whole"
-}
 reader() {
     name=$1 visits=$2; shift 2
     [ ! -f "$out/$name/reader.pt" ] || return 0

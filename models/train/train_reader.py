@@ -12,12 +12,12 @@ import argparse
 import json
 import pathlib
 import random
-import time
 
 import numpy as np
 import torch
 
 import net
+from pace import Pace
 
 BATCH, LIMIT, RATE, WARM, BUCKET = 64, 128, 1.5e-4, 200, 50
 
@@ -134,10 +134,10 @@ def main():
 
     def save(step):
         write({"model": model.state_dict(), "opt": opt.state_dict(), "schedule": schedule.state_dict(),
-               "step": step, "spent": spent + time.time() - began}, path)
+               "step": step, "spent": pace.seconds()}, path)
 
-    began = last_save = last_watch = time.time()
-    running = None
+    pace = Pace(len(batches), start, BATCH, (args.save_every, args.watch_every), save,
+                lambda: watch(model, tok, sets, args.bf16), spent)
     model.train()
     for step in range(start, len(batches)):
         rng = random.Random(1_000_003 * 7 + step)
@@ -153,20 +153,11 @@ def main():
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step(); schedule.step(); opt.zero_grad()
-        running = loss.item() if running is None else .98 * running + .02 * loss.item()
-        now = time.time()
-        if step % 50 == 0:
-            print(f"{step}/{len(batches)} loss {running:.4f} {(step - start + 1) * BATCH / (now - began):.1f} pairs/s", flush=True)
-        if now - last_save > args.save_every:
-            save(step + 1)
-            last_save = time.time()
-        if now - last_watch > args.watch_every:
-            print("watch", watch(model, tok, sets, args.bf16), flush=True)
-            last_watch = time.time()
+        pace.after(step, loss.item())
     save(len(batches))
     print("watch", watch(model, tok, sets, False), flush=True)
     write(model.state_dict(), args.out / "reader.pt")
-    print(f"done in {(spent + time.time() - began) / 60:.1f} minutes", flush=True)
+    print(f"done in {pace.seconds() / 60:.1f} minutes", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 //! apart ("how/where do I find"), "what" and "which" can ask for anything, and a text that asks several things is left
 //! alone.
 
+mod chinese;
+
 use super::lexicon;
 use super::nearness::Nearness;
 use super::text::{Kind, Text};
@@ -111,6 +113,7 @@ pub(super) struct Asked {
     content: Vec<String>,
     /// 是什么 and no more: what a thing is.
     defines: bool,
+    chinese: chinese::Facets,
 }
 
 impl Asked {
@@ -125,7 +128,7 @@ impl Asked {
         let task = first.and_then(|t| TASKS.iter().find(|(word, _)| *word == t.folded)).copied();
         let defines =
             matches!(words.as_slice(), [.., "是", "什么" | "啥"] | [.., "什么", "是", _] | ["什么", "是" | "叫", ..]);
-        Self { wanted: wanted(&words), task, content, defines }
+        Self { wanted: wanted(&words), task, content, defines, chinese: chinese::Facets::of(text) }
     }
 
     pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
@@ -148,7 +151,7 @@ impl Asked {
             {
                 Some(format!("{word:?} against {their_word:?}"))
             }
-            _ => None,
+            _ => self.chinese.difference(&other.chinese, near),
         }
     }
 }

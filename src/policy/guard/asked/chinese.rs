@@ -1,0 +1,251 @@
+//! What Chinese questions ask for beyond their question word.
+//!
+//! Where the words of a sentence are few and stand together without a space, one of them turns the question: 怎么做 (make
+//! it) and 怎么用 (use it), 跌了吗 (has it fallen) and 会跌吗 (will it), 什么好 (the best of them) and 有什么 (what there
+//! is), 胆怯的怯 (a character) and 胆怯 (the word), 自己 (myself) and 别人 (somebody else).
+
+use crate::policy::guard::fold::is_han;
+use crate::policy::guard::nearness::Nearness;
+use crate::policy::guard::text::Text;
+
+/// Words after which the verb tells what is done with the thing.
+const HOW: [&str; 5] = ["怎么", "如何", "怎样", "咋", "怎"];
+
+/// What is done with it, by the word that stands for it: the longer words first.
+const DEEDS: [(&str, &str); 29] = [
+    ("使用", "用"),
+    ("制作", "做"),
+    ("修理", "修"),
+    ("安装", "装"),
+    ("用", "用"),
+    ("做", "做"),
+    ("吃", "吃"),
+    ("喝", "喝"),
+    ("画", "画"),
+    ("写", "写"),
+    ("读", "读"),
+    ("念", "读"),
+    ("玩", "玩"),
+    ("养", "养"),
+    ("种", "种"),
+    ("选", "选"),
+    ("挑", "选"),
+    ("学", "学"),
+    ("教", "教"),
+    ("买", "买"),
+    ("卖", "卖"),
+    ("洗", "洗"),
+    ("修", "修"),
+    ("装", "装"),
+    ("拆", "拆"),
+    ("穿", "穿"),
+    ("唱", "唱"),
+    ("存", "存"),
+    ("取", "取"),
+];
+
+/// Question words: with one of them, 吗 asks nothing of its own.
+const QUESTION: [&str; 10] = ["什么", "啥", "哪", "谁", "怎", "如何", "为何", "多少", "多久", "几"];
+
+/// Whom a text speaks of, by the word.
+const PERSONS: [(&str, Person); 12] = [
+    ("自己", Person::Oneself),
+    ("本人", Person::Oneself),
+    ("别人", Person::Others),
+    ("他人", Person::Others),
+    ("人家", Person::Others),
+    ("对方", Person::Others),
+    ("我", Person::First),
+    ("你", Person::Second),
+    ("您", Person::Second),
+    ("他", Person::Third),
+    ("她", Person::Third),
+    ("咱", Person::First),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Person {
+    First,
+    Second,
+    Third,
+    Oneself,
+    Others,
+}
+
+impl Person {
+    /// 自己 is whoever speaks or is spoken of.
+    fn differs(self, other: Self) -> bool {
+        let oneself = |one: Self, two: Self| one == Self::Oneself && two != Self::Others;
+        self != other && !oneself(self, other) && !oneself(other, self)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tense {
+    Done,
+    Future,
+}
+
+/// How a question about a kind of things ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// 什么牌子好.
+    Best,
+    /// 是什么牌子.
+    ThatIs,
+    /// 有什么牌子.
+    ThereIs,
+}
+
+/// What one text asks for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facets {
+    /// 怯 in 胆怯的怯.
+    character: Option<char>,
+    deed: Option<&'static str>,
+    tense: Option<Tense>,
+    which: Option<Which>,
+    /// Ends in 什么: nothing is said of the kind of thing.
+    open: bool,
+    person: Option<Person>,
+}
+
+impl Facets {
+    pub(super) fn of(text: &Text) -> Self {
+        let words = text.tokens.iter().filter(|token| token.wordlike());
+        let spelt: String = words.map(|token| token.folded.as_str()).collect();
+        if !spelt.chars().any(is_han) {
+            return Self::default();
+        }
+        let bare = spelt.trim_end_matches(['呢', '啊', '呀', '吧', '哦', '的']);
+        Self {
+            character: character(&spelt.chars().collect::<Vec<_>>()),
+            deed: deed(&spelt),
+            tense: tense(bare),
+            which: which(bare),
+            open: bare.ends_with("什么") || bare.ends_with('啥'),
+            person: person(&spelt),
+        }
+    }
+
+    pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
+        let of_word = || (self.character != other.character).then_some("a character against its word");
+        let deed = || self.deed.zip(other.deed).filter(|(ours, theirs)| ours != theirs).map(|_| "another deed");
+        let tense = || self.tense.zip(other.tense).filter(|(ours, theirs)| ours != theirs).map(|_| "了 against 会");
+        let facets = || of_word().or_else(deed).or_else(tense).or_else(|| self.kinds(other));
+        let person = || self.person.zip(other.person).filter(|(ours, theirs)| ours.differs(*theirs)).map(|_| "persons");
+        let found = if near.tight() { facets().or_else(person) } else { of_word() };
+        found.map(str::to_owned)
+    }
+
+    fn kinds(&self, other: &Self) -> Option<&'static str> {
+        let (ours, theirs) = (self.which?, other.which?);
+        let best = (ours == Which::Best) != (theirs == Which::Best);
+        (best || ours != theirs && self.open && other.open).then_some("which are there, which is it, which is best")
+    }
+}
+
+/// The character that is asked about within its word: `X的c`, `X中的c`, at the end or before what is asked of it.
+fn character(spelt: &[char]) -> Option<char> {
+    const ASKED: [&str; 8] = ["什么", "是什么", "啥", "是啥", "意思", "的意思", "是指", "怎么"];
+    (2..spelt.len()).filter(|at| spelt[at - 1] == '的').find_map(|at| {
+        let start = (0..at - 1).rev().take_while(|&before| is_han(spelt[before])).take(6).last()?;
+        let word: Vec<char> = spelt[start..at - 1].iter().copied().filter(|c| !matches!(c, '中' | '里')).collect();
+        let rest: String = spelt[at + 1..].iter().collect();
+        let asked = ASKED.iter().any(|asked| rest.starts_with(asked));
+        (word.len() > 1 && word.contains(&spelt[at]) && asked).then_some(spelt[at])
+    })
+}
+
+/// What is done, when all the text's question words are followed by one deed.
+fn deed(spelt: &str) -> Option<&'static str> {
+    let after = |how: &'static str| spelt.match_indices(how).map(move |(at, how)| &spelt[at + how.len()..]);
+    let deed = |rest: &str| DEEDS.iter().find(|(word, _)| rest.starts_with(word)).map(|(_, deed)| *deed);
+    let mut deeds = HOW.into_iter().flat_map(after).filter_map(deed);
+    let first = deeds.next()?;
+    deeds.all(|deed| deed == first).then_some(first)
+}
+
+/// 跌了吗, 会跌吗; 要下雨了吗 is the future, too.
+fn tense(bare: &str) -> Option<Tense> {
+    if QUESTION.iter().any(|word| bare.contains(word)) {
+        return None;
+    }
+    let asked = bare.strip_suffix(['吗', '么', '没']).or_else(|| bare.strip_suffix("没有"))?;
+    match asked.strip_suffix('了') {
+        Some(rest) if ["会", "要", "快", "能"].iter().any(|word| rest.contains(word)) => None,
+        Some(_) => Some(Tense::Done),
+        None => asked.contains('会').then_some(Tense::Future),
+    }
+}
+
+fn which(bare: &str) -> Option<Which> {
+    let has = |words: &[&str]| words.iter().any(|word| bare.contains(word));
+    let good = bare.trim_end_matches(['用', '吃', '看', '喝', '玩', '听', '些']).ends_with('好');
+    match () {
+        () if good && has(&["什么", "哪"]) && !has(&["有什么", "有哪"]) => Some(Which::Best),
+        () if bare.contains('好') => None,
+        () if has(&["有什么", "有哪些", "有啥"]) => Some(Which::ThereIs),
+        () if has(&["是什么", "是啥", "是哪"]) => Some(Which::ThatIs),
+        () => None,
+    }
+}
+
+/// Whom the text speaks of, when it is one.
+fn person(spelt: &str) -> Option<Person> {
+    // 吉他, 其他, 自我 and 我的世界 (a game) name nobody.
+    let plain = ["吉他", "其他", "他人", "自我", "我的世界"].iter().fold(spelt.to_owned(), |text, word| {
+        text.replace(word, if *word == "他人" { "别人" } else { "" })
+    });
+    let mut persons = PERSONS.iter().filter(|(word, _)| plain.contains(word)).map(|(_, person)| *person);
+    let first = persons.next()?;
+    persons.all(|person| person == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(a: &str, b: &str) -> Option<String> {
+        crate::policy::guard::differ(a, b, Facets::of, Facets::difference)
+    }
+
+    #[test]
+    fn one_word_turns_the_question() {
+        for (a, b) in [
+            ("忐忑的忑是什么意思", "忐忑是什么意思？"),
+            ("亡羊补牢中的牢什么意思", "亡羊补牢的意思是什么"),
+            ("灯笼怎么做", "灯笼怎么用"),
+            ("如何制作风筝", "风筝怎么卖"),
+            ("油价涨了吗", "油价会涨吗"),
+            ("什么牌子的雨伞好", "有什么牌子的雨伞"),
+            ("雨伞是什么牌子的", "雨伞什么牌子好用"),
+            ("排比句是什么", "排比句有什么"),
+            ("梦见自己搬家", "梦见别人搬家"),
+            ("我的生日是哪天", "她的生日是哪天"),
+        ] {
+            assert!(difference(a, b).is_some(), "{a} / {b}");
+            assert!(difference(b, a).is_some(), "{b} / {a}");
+        }
+    }
+
+    #[test]
+    fn the_same_question_passes() {
+        for (a, b) in [
+            ("忐忑的忑怎么读", "忐忑的忑怎么念"),
+            ("灯笼怎么做", "如何制作灯笼"),
+            ("灯笼怎么做", "灯笼的做法"),
+            ("怎么使用计算器", "计算器怎样用"),
+            ("要下雨了吗", "会下雨吗"),
+            ("什么牌子的雨伞好", "哪个牌子的雨伞好"),
+            ("有什么好看的书", "什么书好看"),
+            ("杭州有什么特产", "杭州的特产是什么"),
+            ("怎么改自己的密码", "我的密码怎么改"),
+            ("我们学校在哪", "我学校在哪"),
+            ("吉他怎么买", "怎么买吉他"),
+            ("红色的红茶", "红茶"),
+        ] {
+            assert_eq!(difference(a, b), None, "{a} / {b}");
+        }
+    }
+}
