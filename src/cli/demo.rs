@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::app::Service;
 use crate::cli::provider::{Pace, Provider};
 use crate::cli::{fail, models, say};
-use crate::config::{Config, FilePolicy, Secrets, Upstream};
+use crate::config::{Config, FilePolicy, Secrets, Upstream, Verifier};
 use crate::settings::CachePolicy;
 use crate::tasks::Tasks;
 use crate::telemetry;
@@ -25,6 +25,8 @@ const PARAPHRASES: &str = include_str!("../../data/demo/paraphrases.jsonl");
 const TRAPS: &str = include_str!("../../data/demo/traps.jsonl");
 const FAQ: &str = include_str!("../../data/demo/faq.jsonl");
 const FAQ_ASKS: &str = include_str!("../../data/demo/faq_asks.jsonl");
+
+const CHINESE: &str = include_str!("../../data/demo/chinese.jsonl");
 
 /// The demo's `targetErrorRate`: a help desk's questions seldom differ by one word, so it can be loose.
 const TARGET: f64 = 0.1;
@@ -61,6 +63,14 @@ struct Ask {
     text: String,
 }
 
+#[derive(Deserialize)]
+struct Chinese {
+    question: String,
+    answer: String,
+    paraphrase: String,
+    trap: String,
+}
+
 /// Runs the demo.
 pub fn run(args: &DemoArgs) -> ExitCode {
     if let Err(message) = models::fetch_runtime(args.models_dir.as_deref()) {
@@ -82,13 +92,17 @@ async fn play(args: &DemoArgs) -> Result<bool, String> {
     let pace =
         Pace { first_token: Duration::from_millis(args.first_token_ms), tokens_per_second: args.tokens_per_second };
     let questions: Vec<Question> = rows(QUESTIONS)?;
-    let answers: HashMap<String, String> = questions.iter().map(|q| (q.question.clone(), q.answer.clone())).collect();
+    let chinese: Vec<Chinese> = rows(CHINESE)?;
+    let mut answers: HashMap<String, String> =
+        questions.iter().map(|q| (q.question.clone(), q.answer.clone())).collect();
+    answers.extend(chinese.iter().map(|row| (row.question.clone(), row.answer.clone())));
     let provider = Provider::start(&tasks, pace, answers).await.map_err(|e| format!("the simulated provider: {e}"))?;
     let folder = std::env::temp_dir().join(format!("refrain-demo-{}", uuid::Uuid::new_v4().simple()));
-    let config = configuration(args, &provider, folder.clone());
+    let config = configuration(args, &provider, folder.join("english"));
     telemetry::init(&config.log).map_err(|e| e.to_string())?;
+    let in_chinese = show_chinese(in_chinese(&config, folder.join("chinese")), &chinese).await?;
     let service = Service::start(config, Secrets::default()).await.map_err(|e| e.to_string())?;
-    let outcome = show(&service, &provider, &questions).await;
+    let outcome = show(&service, &provider, &questions).await.map(|holds| holds && in_chinese);
     if args.keep && outcome.is_ok() {
         say("Running until Ctrl-C.");
         let _ = tokio::signal::ctrl_c().await;
@@ -119,6 +133,33 @@ fn configuration(args: &DemoArgs, provider: &Provider, data_dir: PathBuf) -> Con
     config
 }
 
+/// The same service with the multilingual model, at the default policy.
+fn in_chinese(config: &Config, data_dir: PathBuf) -> Config {
+    let mut config = config.clone();
+    config.store.data_dir = data_dir;
+    config.embedder.model = Some(Verifier::PAIRS[1].0.into());
+    config.caches.clear();
+    config
+}
+
+/// Chinese questions, rewordings and traps.
+async fn show_chinese(config: Config, chinese: &[Chinese]) -> Result<bool, String> {
+    let service = Service::start(config, Secrets::default()).await.map_err(|e| e.to_string())?;
+    let client = Client::of(&service)?;
+    let pick = |of: fn(&Chinese) -> &String| chinese.iter().map(|row| of(row).clone()).collect::<Vec<_>>();
+    let first = client.all("default", &pick(|row| &row.question), "", "miss", 8).await?;
+    service.cache().store().maintain().await;
+    let paraphrases = client.all("default", &pick(|row| &row.paraphrase), "no-store", "hit", 1).await?;
+    let traps = client.all("default", &pick(|row| &row.trap), "no-store", "miss", 1).await?;
+    say(&format!("In Chinese, with {} and the default policy.", Verifier::PAIRS[1].0));
+    let groups = [("first asked", &first), ("paraphrases", &paraphrases), ("traps", &traps)];
+    for (name, rows) in &groups {
+        table(name, rows, median(&first));
+    }
+    service.shutdown().await.map_err(|e| e.to_string())?;
+    Ok(groups.iter().all(|(_, rows)| rows.iter().all(Row::holds)))
+}
+
 /// One answered prompt.
 struct Row {
     prompt: String,
@@ -142,6 +183,11 @@ struct Client {
 }
 
 impl Client {
+    fn of(service: &Service) -> Result<Self, String> {
+        let http = reqwest::Client::builder().no_proxy().build().map_err(|e| e.to_string())?;
+        Ok(Self { http, base: format!("http://{}", service.address()) })
+    }
+
     async fn ask(&self, cache: &str, prompt: &str, control: &str, expected: &'static str) -> Result<Row, String> {
         let url = format!("{}/caches/{cache}/v1/chat/completions", self.base);
         let body = json!({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]});
@@ -180,9 +226,7 @@ impl Client {
 }
 
 async fn show(service: &Service, provider: &Provider, questions: &[Question]) -> Result<bool, String> {
-    let base = format!("http://{}", service.address());
-    let http = reqwest::Client::builder().no_proxy().build().map_err(|e| e.to_string())?;
-    let client = Client { http, base };
+    let client = Client::of(service)?;
     let faq: Vec<Question> = rows(FAQ)?;
     for question in &faq {
         client.warm("faq", question).await?;
@@ -196,7 +240,9 @@ async fn show(service: &Service, provider: &Provider, questions: &[Question]) ->
     let vetted = client.all("faq", &texts(FAQ_ASKS)?, "no-store", "hit", 1).await?;
     let provider_median = median(&first);
     let usual = CachePolicy::default().target_error_rate;
-    say(&format!("Caches with targetErrorRate {TARGET} (the default is {usual}) and similarityThreshold {THRESHOLD}."));
+    say(&format!(
+        "\nCaches with targetErrorRate {TARGET} (the default is {usual}) and similarityThreshold {THRESHOLD}."
+    ));
     let groups = [
         ("first asked", &first),
         ("repeats", &repeats),

@@ -7,6 +7,7 @@
 
 mod support;
 
+mod chinese;
 mod content;
 mod crash;
 mod eval;

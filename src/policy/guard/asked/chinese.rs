@@ -48,11 +48,10 @@ const DEEDS: [(&str, &str); 29] = [
 const QUESTION: [&str; 10] = ["什么", "啥", "哪", "谁", "怎", "如何", "为何", "多少", "多久", "几"];
 
 /// Whom a text speaks of, by the word.
-const PERSONS: [(&str, Person); 12] = [
+const PERSONS: [(&str, Person); 11] = [
     ("自己", Person::Oneself),
     ("本人", Person::Oneself),
     ("别人", Person::Others),
-    ("他人", Person::Others),
     ("人家", Person::Others),
     ("对方", Person::Others),
     ("我", Person::First),
@@ -194,9 +193,8 @@ fn which(bare: &str) -> Option<Which> {
 /// Whom the text speaks of, when it is one.
 fn person(spelt: &str) -> Option<Person> {
     // 吉他, 其他, 自我 and 我的世界 (a game) name nobody.
-    let plain = ["吉他", "其他", "他人", "自我", "我的世界"].iter().fold(spelt.to_owned(), |text, word| {
-        text.replace(word, if *word == "他人" { "别人" } else { "" })
-    });
+    let no_person = ["吉他", "其他", "自我", "我的世界"];
+    let plain = no_person.iter().fold(spelt.replace("他人", "别人"), |text, word| text.replace(word, ""));
     let mut persons = PERSONS.iter().filter(|(word, _)| plain.contains(word)).map(|(_, person)| *person);
     let first = persons.next()?;
     persons.all(|person| person == first).then_some(first)
