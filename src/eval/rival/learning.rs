@@ -7,7 +7,7 @@ use crate::eval::traffic::{Near, Seen};
 /// Neighbours that are looked at.
 const LOOKED_AT: usize = 4;
 /// How much likelier than what it was wrong for a prompt must be for an entry to serve it, in log-odds: as in the
-/// service's record, but weighed by the prior and so on its scale. Streams of thousands hardly notice 0.25 to 1.5.
+/// service's record, but weighed by the prior and so on its scale.
 const MARGIN: f64 = 1.0;
 
 /// Serves the likeliest entry of the nearest few that was not wrong for something as likely.

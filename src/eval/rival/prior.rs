@@ -14,8 +14,8 @@ use crate::policy::evidence::{BASE, JUDGED, NEAR};
 const TERMS: usize = 4;
 /// The weights before any label: the service's, and a guard's objection.
 const START: [f64; TERMS] = [BASE, NEAR, JUDGED, -0.5];
-/// How unsure they are: the variance of each.
-const VARIANCE: f64 = 0.3;
+/// How unsure they are, as the variance of each: some dozens of labels outweigh them.
+const VARIANCE: f64 = 1.0;
 
 /// What everything that was seen is worth, in the whole cache.
 #[derive(Clone, Debug)]
