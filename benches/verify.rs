@@ -182,6 +182,8 @@ async fn main() -> ExitCode {
     let [(default, _), (multilingual, _)] = config::Verifier::PAIRS;
     let broken = run(default).await;
     run(multilingual).await;
-    broken.iter().for_each(|line| println!("{line}"));
+    for line in &broken {
+        println!("{line}");
+    }
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
