@@ -42,7 +42,11 @@ impl Access {
         matches!(self, Self::Keyed { .. })
     }
 
-    fn admit(&self, method: &Method, headers: &HeaderMap, uri_host: Option<&str>) -> Result<(), Error> {
+    /// May this caller come in?
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub fn admit(&self, method: &Method, headers: &HeaderMap, uri_host: Option<&str>) -> Result<(), Error> {
         match self {
             Self::Local => local_only(method, headers, uri_host),
             Self::Keyed { admin } => match credential(headers) {

@@ -16,6 +16,7 @@ mod locate;
 mod lookup;
 mod operator;
 mod ops;
+mod page;
 mod proxy;
 mod pump;
 mod render;
@@ -54,10 +55,8 @@ pub fn service(app: App) -> Recorded {
         .route("/v1/chat/completions", any(proxy::serve))
         .route("/v1/{*path}", any(proxy::serve))
         .route("/caches/{cache}/v1/{*path}", any(proxy::serve));
-    let open = Router::new()
-        .route("/livez", get(ops::livez))
-        .route("/readyz", get(ops::readyz))
-        .route("/", get(ops::status_page));
+    let open =
+        Router::new().route("/livez", get(ops::livez)).route("/readyz", get(ops::readyz)).route("/", get(page::page));
     let routes = lookup_api
         .merge(operator_api)
         .method_not_allowed_fallback(render::wrong_method)

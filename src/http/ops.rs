@@ -1,8 +1,8 @@
-//! For machines that watch Refrain: is it alive, does it work, what has it done; and a plain page for people.
+//! For machines that watch Refrain: is it alive, does it work, what has it done.
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
@@ -50,28 +50,4 @@ pub async fn metrics(State(app): State<App>) -> Response {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     app.cache.set_gauges();
     ([(header::CONTENT_TYPE, kind)], app.metrics.render()).into_response()
-}
-
-/// `GET /`
-pub async fn status_page(State(app): State<App>) -> Html<String> {
-    let totals = app.cache.store().totals();
-    let state = match app.cache.embedder().state() {
-        embed::State::Ready => "ready".to_owned(),
-        embed::State::Loading => "loading".to_owned(),
-        embed::State::Degraded(reason) => format!("exact-only: {reason}"),
-    };
-    Html(format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Refrain</title>\
-         <style>body{{font:16px/1.5 sans-serif;max-width:40em;margin:3em auto;padding:0 1em}}</style>\
-         <h1>Refrain {version}</h1><p>Up for {up} s. Entries: {entries}. Embedder: {state}.</p>\
-         <p>See <code>/readyz</code>, <code>/metrics</code>, <code>/v1/caches</code>.</p></html>",
-        version = env!("CARGO_PKG_VERSION"),
-        up = app.started.elapsed().as_secs(),
-        entries = totals.caches.entries,
-        state = escape(&state),
-    ))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

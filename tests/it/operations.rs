@@ -238,6 +238,21 @@ async fn unknown_paths_and_methods_are_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_shows_which_guards_objected_to_those_who_may_see_metrics() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    refrain.keep(&ask("How do I enable the alarm?")).await;
+    assert_eq!(refrain.chat(&ask("How do I disable the alarm?")).await.outcome(), "miss");
+    let page = refrain.send("GET", "/", &[], None).await;
+    let mine = page.text();
+    assert!(mine.contains("<td>negation</td><td>1</td>"), "{mine}");
+    assert!(mine.contains("<td>miss</td><td></td><td>guard-negation</td><td>1</td>"), "{mine}");
+    let foreign = refrain.send("GET", "/", &[("origin", "https://elsewhere.example")], None).await;
+    let foreign = foreign.text();
+    assert!(foreign.contains("Refrain") && !foreign.contains("negation"), "{foreign}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_start_with_its_files_present_connects_to_nobody() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

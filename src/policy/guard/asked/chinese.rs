@@ -12,7 +12,8 @@ use crate::policy::guard::text::Text;
 const HOW: [&str; 5] = ["怎么", "如何", "怎样", "咋", "怎"];
 
 /// What is done with it, by the word that stands for it: the longer words first.
-const DEEDS: [(&str, &str); 29] = [
+const DEEDS: [(&str, &str); 30] = [
+    ("取消", "取消"),
     ("使用", "用"),
     ("制作", "做"),
     ("修理", "修"),
@@ -60,6 +61,37 @@ const PERSONS: [(&str, Person); 11] = [
     ("他", Person::Third),
     ("她", Person::Third),
     ("咱", Person::First),
+];
+
+/// Words that name nobody, and ways to ask that say who asks: 您好，怎么退款 and 我怎么退款 are one question.
+const NOBODY: [&str; 27] = [
+    "吉他",
+    "其他",
+    "自我",
+    "我的世界",
+    "你好",
+    "您好",
+    "你们好",
+    "你知道",
+    "您知道",
+    "你能",
+    "您能",
+    "你可以",
+    "您可以",
+    "请你",
+    "请您",
+    "帮我",
+    "给我",
+    "教我",
+    "告诉我",
+    "我想",
+    "我要",
+    "我能",
+    "我可以",
+    "我该",
+    "我应该",
+    "我怎",
+    "我如何",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,9 +224,7 @@ fn which(bare: &str) -> Option<Which> {
 
 /// Whom the text speaks of, when it is one.
 fn person(spelt: &str) -> Option<Person> {
-    // 吉他, 其他, 自我 and 我的世界 (a game) name nobody.
-    let no_person = ["吉他", "其他", "自我", "我的世界"];
-    let plain = no_person.iter().fold(spelt.replace("他人", "别人"), |text, word| text.replace(word, ""));
+    let plain = NOBODY.iter().fold(spelt.replace("他人", "别人"), |text, word| text.replace(word, ""));
     let mut persons = PERSONS.iter().filter(|(word, _)| plain.contains(word)).map(|(_, person)| *person);
     let first = persons.next()?;
     persons.all(|person| person == first).then_some(first)
@@ -215,12 +245,14 @@ mod tests {
             ("亡羊补牢中的牢什么意思", "亡羊补牢的意思是什么"),
             ("灯笼怎么做", "灯笼怎么用"),
             ("如何制作风筝", "风筝怎么卖"),
+            ("怎么取钱", "怎么存钱"),
             ("油价涨了吗", "油价会涨吗"),
             ("什么牌子的雨伞好", "有什么牌子的雨伞"),
             ("雨伞是什么牌子的", "雨伞什么牌子好用"),
             ("排比句是什么", "排比句有什么"),
             ("梦见自己搬家", "梦见别人搬家"),
             ("我的生日是哪天", "她的生日是哪天"),
+            ("我叫什么名字", "你叫什么名字"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -241,6 +273,8 @@ mod tests {
             ("怎么改自己的密码", "我的密码怎么改"),
             ("我们学校在哪", "我学校在哪"),
             ("吉他怎么买", "怎么买吉他"),
+            ("您好，怎么退款", "我怎么退款"),
+            ("你知道怎么退款吗", "我想退款怎么弄"),
             ("红色的红茶", "红茶"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");
