@@ -15,6 +15,7 @@ use tower_service::Service;
 
 use crate::cache::Shadow;
 use crate::http::state::App;
+use crate::http::unread;
 use crate::metrics;
 use crate::types::{CacheId, LookupId};
 
@@ -93,7 +94,7 @@ async fn record(Recorded { app, mut routes }: Recorded, request: Request) -> Res
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let mut response = routes.call(request).await?;
+    let mut response = routes.call(unread::taken_off(&app, request)).await?;
     let fate = response.extensions_mut().remove::<Fate>().unwrap_or_default();
     if let Some(cache) = &fate.cache {
         app.cache.count(cache, fate.outcome);

@@ -1,7 +1,5 @@
 //! Reading request bodies: whole, within the configured limit.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -15,43 +13,20 @@ use crate::http::state::App;
 /// Work on so many bytes does not belong on an async thread.
 const BIG: usize = 256 << 10;
 
-/// How long the rest of a body that is refused is taken off the caller's hands.
-const LINGER: Duration = Duration::from_secs(5);
-
 /// Reads a whole body of at most `server.max_body_bytes`. One that announces more is refused before it comes.
 ///
 /// # Errors
 /// `TooLarge`, or `BadRequest` when the caller broke off.
-pub async fn read(app: &App, headers: &HeaderMap, mut body: Body) -> Result<Bytes, Error> {
+pub async fn read(app: &App, mut body: Body) -> Result<Bytes, Error> {
     let limit = app.config.server.max_body_bytes;
     if body.size_hint().lower() > limit {
-        // A caller that asked first sends nothing after a refusal.
-        if !headers.contains_key(header::EXPECT) {
-            linger(app, body);
-        }
         return Err(Error::TooLarge(limit));
     }
     match Limited::new(&mut body, usize::try_from(limit).unwrap_or(usize::MAX)).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            linger(app, body);
-            Err(Error::TooLarge(limit))
-        }
+        Err(error) if error.is::<LengthLimitError>() => Err(Error::TooLarge(limit)),
         Err(error) => Err(Invalid::new("body", format!("could not be read: {error}"), "a complete body").into()),
     }
-}
-
-/// Reads on for a while and throws it away (RFC 9112, 9.6): a caller that is still sending when the connection closes
-/// gets a reset, and may never see the answer.
-fn linger(app: &App, mut body: Body) {
-    let closing = app.tasks.closing();
-    app.tasks.spawn("linger", async move {
-        let rest = async { while let Some(Ok(_)) = body.frame().await {} };
-        tokio::select! {
-            _ = tokio::time::timeout(LINGER, rest) => {}
-            () = closing.cancelled() => {}
-        }
-    });
 }
 
 /// Does `work`, which takes its time by `size` bytes: here when they are few, else off the async threads (I5).
@@ -106,5 +81,5 @@ pub async fn read_json_bytes(app: &App, headers: &HeaderMap, body: Body) -> Resu
             "content-type {kind:?} is not accepted; send application/json"
         )));
     }
-    read(app, headers, body).await
+    read(app, body).await
 }

@@ -21,6 +21,7 @@ mod proxy;
 mod pump;
 mod render;
 mod state;
+mod unread;
 
 use axum::Router;
 use axum::routing::{any, delete, get, post};

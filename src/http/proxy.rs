@@ -105,7 +105,7 @@ impl Call {
             .for_path(path, anthropic)
             .cloned()
             .ok_or_else(|| Error::NotFound(format!("no upstream is configured for /v1/{path}")))?;
-        let body = body::read(&app, &parts.headers, body).await?;
+        let body = body::read(&app, body).await?;
         let route = match parts.uri.query() {
             Some(query) => format!("{path}?{query}"),
             None => path.to_owned(),

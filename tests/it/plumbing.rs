@@ -4,6 +4,8 @@ use std::io::Write as _;
 
 use serde_json::json;
 
+use tokio::io::AsyncWriteExt;
+
 use crate::support::provider::event;
 use crate::support::{Provider, Refrain, Reply, Step, ask, ask_stream, completion, raw};
 
@@ -172,6 +174,33 @@ async fn a_body_that_announces_too_much_is_refused_before_it_comes() {
         assert!(answer.text().contains("max_body_bytes"), "{path}: {}", answer.text());
     }
     assert_eq!(provider.calls(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_outlives_a_refusal_that_comes_before_the_body() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    let body = ask("Define NAT.").to_string();
+    let length = body.len().to_string();
+    let head = |path: &str, more: (&str, &str)| raw::head(path, &[("content-length", &length), more]);
+    let mut socket = raw::connect(&refrain.base).await;
+    for (path, more, status) in [
+        ("/v1/chat/completions", ("x-refrain-ttl", "soon"), 400),
+        ("/v1/chat/completions", ("origin", "https://elsewhere.example"), 403),
+        ("/v1/caches/default/nothing", ("x-more", "1"), 404),
+        ("/v1/chat/completions", ("x-more", "1"), 200),
+    ] {
+        socket.write_all(head(path, more).as_bytes()).await.unwrap();
+        let early = status != 200;
+        let refused = if early { Some(raw::read(&mut socket).await) } else { None };
+        socket.write_all(body.as_bytes()).await.unwrap();
+        let answer = match refused {
+            Some(answer) => answer,
+            None => raw::read(&mut socket).await,
+        };
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+    }
+    assert_eq!(provider.calls(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
