@@ -83,7 +83,7 @@ impl Rival {
                 vec![0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6]
             }
             Self::Verified | Self::VerifiedUntold => (0..=44).map(|step| 1.2_f64.powi(step) / 3000.0).collect(),
-            Self::Learned | Self::LearnedUntold => (0..=44).map(|step| 5.0 - 0.125 * f64::from(step)).collect(),
+            Self::Learned | Self::LearnedUntold => (0..=72).map(|step| 5.0 - 0.125 * f64::from(step)).collect(),
         }
     }
 
