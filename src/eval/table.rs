@@ -7,6 +7,7 @@ use crate::eval::conversations::{Conversations, Kind};
 use crate::eval::curve::Point;
 use crate::eval::guards::GuardRow;
 use crate::eval::pairs::Judged;
+use crate::eval::plot;
 use crate::eval::policy::Policy;
 use crate::eval::report::{RISKS, Report};
 use crate::eval::stream::{Counts, Replay};
@@ -137,7 +138,7 @@ pub fn contest(contest: &Contest, errors: &[f64]) -> String {
          many of all requests are wrong\n  {:<18}",
         contest.set, contest.prompts, contest.repeats, contest.uncovered, "", "policy"
     );
-    text.extend(errors.iter().map(|error| format!("{:>10}", format!("{} %", error * 100.0))));
+    text.extend(errors.iter().map(|error| format!("{:>10}", plot::percent(*error))));
     for runs in &contest.runs {
         text.push_str(&format!("\n  {:<18}", runs.rival.as_str()));
         text.extend(errors.iter().map(|error| format!("{:>8} %", percent(runs.hits_at(*error)))));

@@ -160,13 +160,22 @@ impl Facets {
     }
 
     pub(super) fn difference(&self, other: &Self, near: &Nearness<'_>) -> Option<String> {
-        let of_word = || (self.character != other.character).then_some("a character against its word");
-        let deed = || self.deed.zip(other.deed).filter(|(ours, theirs)| ours != theirs).map(|_| "another deed");
-        let tense = || self.tense.zip(other.tense).filter(|(ours, theirs)| ours != theirs).map(|_| "了 against 会");
-        let facets = || of_word().or_else(deed).or_else(tense).or_else(|| self.kinds(other));
-        let person = || self.person.zip(other.person).filter(|(ours, theirs)| ours.differs(*theirs)).map(|_| "persons");
-        let found = if near.tight() { facets().or_else(person) } else { of_word() };
-        found.map(str::to_owned)
+        let of_word = (self.character != other.character).then(|| "a character against its word".to_owned());
+        if of_word.is_some() || !near.tight() {
+            return of_word;
+        }
+        let deeds = self.deed.zip(other.deed).filter(|(ours, theirs)| ours != theirs);
+        let deed = deeds.map(|(ours, theirs)| format!("{ours:?} against {theirs:?}"));
+        let plain = || self.tenses(other).or_else(|| self.kinds(other)).or_else(|| self.persons(other));
+        deed.or_else(|| plain().map(str::to_owned))
+    }
+
+    fn tenses(&self, other: &Self) -> Option<&'static str> {
+        (self.tense? != other.tense?).then_some("了 against 会")
+    }
+
+    fn persons(&self, other: &Self) -> Option<&'static str> {
+        self.person?.differs(other.person?).then_some("another person is meant")
     }
 
     fn kinds(&self, other: &Self) -> Option<&'static str> {
@@ -176,7 +185,7 @@ impl Facets {
     }
 }
 
-/// The character that is asked about within its word: `X的c`, `X中的c`, at the end or before what is asked of it.
+/// The character that is asked about within its word: `X的c` or `X中的c`, before what is asked of it.
 fn character(spelt: &[char]) -> Option<char> {
     const ASKED: [&str; 8] = ["什么", "是什么", "啥", "是啥", "意思", "的意思", "是指", "怎么"];
     (2..spelt.len()).filter(|at| spelt[at - 1] == '的').find_map(|at| {
@@ -213,13 +222,12 @@ fn tense(bare: &str) -> Option<Tense> {
 fn which(bare: &str) -> Option<Which> {
     let has = |words: &[&str]| words.iter().any(|word| bare.contains(word));
     let good = bare.trim_end_matches(['用', '吃', '看', '喝', '玩', '听', '些']).ends_with('好');
-    match () {
-        () if good && has(&["什么", "哪"]) && !has(&["有什么", "有哪"]) => Some(Which::Best),
-        () if bare.contains('好') => None,
-        () if has(&["有什么", "有哪些", "有啥"]) => Some(Which::ThereIs),
-        () if has(&["是什么", "是啥", "是哪"]) => Some(Which::ThatIs),
-        () => None,
+    if good && has(&["什么", "哪"]) && !has(&["有什么", "有哪"]) {
+        return Some(Which::Best);
     }
+    let there = has(&["有什么", "有哪些", "有啥"]).then_some(Which::ThereIs);
+    let that = || has(&["是什么", "是啥", "是哪"]).then_some(Which::ThatIs);
+    there.or_else(that).filter(|_| !bare.contains('好'))
 }
 
 /// Whom the text speaks of, when it is one.
