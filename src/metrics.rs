@@ -73,6 +73,10 @@ fn describe() {
         "refrain_shadow_comparisons_total",
         "Stored answers that shadow mode compared with fresh ones, by result: right and wrong are labels"
     );
+    describe_counter!(
+        "refrain_lessons_total",
+        "Answers that a cache which learns compared with the one to the nearest earlier prompt, by result"
+    );
     describe_counter!("refrain_guard_vetoes_total", "Near candidates that a guard refused, by guard");
     describe_counter!("refrain_verifier_reads_total", "Candidates that the verifier's reader read");
     describe_counter!(
@@ -170,6 +174,11 @@ pub fn shadow_request(request: &Request) {
 /// Shadow mode compared a stored answer with a fresh one, or could not.
 pub fn shadow_comparison(result: &'static str) {
     counter!("refrain_shadow_comparisons_total", "result" => result).increment(1);
+}
+
+/// A cache that learns compared a fresh answer with the one to the nearest earlier prompt, or could not.
+pub fn lesson(result: &'static str) {
+    counter!("refrain_lessons_total", "result" => result).increment(1);
 }
 
 /// A provider answered with this status, or did not.

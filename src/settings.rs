@@ -172,6 +172,8 @@ pub struct CachePolicy {
     pub verifier: VerifierChoice,
     /// How many of the near prompts that ask something else may be served, as a share of all of them; 0.001 to 0.1.
     pub target_error_rate: f64,
+    /// Whether what the cache's own traffic shows moves the target of each pair, within what guards allow.
+    pub learning: bool,
     /// Whether the turns before the last one must be equal.
     pub history: History,
     /// Lifetime of an entry in seconds, counted from the provider's answer and never renewed by a hit.
@@ -202,6 +204,7 @@ impl Default for CachePolicy {
             similarity_threshold: None,
             verifier: VerifierChoice::Builtin,
             target_error_rate: 0.01,
+            learning: false,
             history: History::Exact,
             ttl: 86_400,
             max_ttl: 604_800,

@@ -1,13 +1,15 @@
 //! What a candidate must pass, as a policy and the state of the models set it for one lookup.
 
 use crate::cache::Cache;
+use crate::policy::evidence;
+use crate::policy::learned::Learned;
 use crate::reason::MissReason;
 use crate::settings::{CachePolicy, VerifierChoice};
 use crate::types::Fingerprint;
 use crate::verify::{Kind, Lines};
 
 /// The bar of one lookup.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Bar {
     /// The least cosine of a candidate that is looked at, 0 to 1.
     pub floor: f32,
@@ -17,12 +19,32 @@ pub(super) struct Bar {
     pub lines: Option<Lines>,
     /// From which cosine on, though under the floor, a candidate is only refused because the verifier does not work.
     pub open: Option<f32>,
+    /// The policy's target error rate.
+    target: f64,
+    /// The cosine that the embedder's card calls safe, 0 to 1.
+    card: f64,
+    /// What the cache's own traffic has shown, where its policy learns.
+    learned: Option<Learned>,
+    /// The embedder that the verifier's lines are asked for.
+    fingerprint: Fingerprint,
 }
 
 /// The least cosine that a verifier is shown, where it cannot say that itself.
 const OPEN: f64 = 0.6;
 
 impl Bar {
+    /// With what the cache's own traffic has shown.
+    pub fn learned(mut self, learned: Option<Learned>) -> Self {
+        self.learned = learned;
+        self
+    }
+
+    /// The target error rate that a pair of this cosine is judged by, above 0, at most 1.
+    pub fn target(&self, cosine: f32) -> f64 {
+        let near = evidence::place(f64::from(cosine), self.card);
+        self.learned.as_ref().map_or(self.target, |learned| learned.target(near, self.target))
+    }
+
     /// What becomes of a candidate that the verifier should have looked at and could not.
     pub fn unlooked(&self, cosine: f32) -> Result<(), MissReason> {
         if cosine >= self.unverified { Ok(()) } else { Err(MissReason::VerifierDown) }
@@ -63,7 +85,25 @@ impl Cache {
         let raise = |cosine: f64| narrow(cosine.max(raised.unwrap_or(0.0)));
         let missing = asked && lines.is_none();
         let open = missing.then(|| raise(policy.similarity_threshold.unwrap_or(OPEN)));
-        Bar { floor: raise(floor), unverified: raise(unverified), lines, open }
+        Bar {
+            floor: raise(floor),
+            unverified: raise(unverified),
+            lines,
+            open,
+            target: policy.target_error_rate,
+            card: calibrated,
+            learned: None,
+            fingerprint: *fingerprint,
+        }
+    }
+
+    /// The verifier's lines for a pair that is judged by `target`; `None` when cosine and guards decide.
+    pub(super) fn lines(&self, bar: &Bar, target: f64) -> Option<Lines> {
+        let usual = bar.lines?;
+        if bar.learned.is_none() {
+            return Some(usual);
+        }
+        self.inner.verifier.lines(target, &bar.fingerprint).or(Some(usual))
     }
 
     /// The bar with another floor in place of the policy's: what a search over the LangCache routes may ask for.
@@ -89,9 +129,14 @@ mod tests {
     const LINES: Lines = Lines { floor: 0.6, each: [MARKS; 3] };
     const EDIT: Kind = Kind { language: Language::English, change: Change::Edit };
 
+    fn bar(lines: Option<Lines>, floor: f32, open: Option<f32>) -> Bar {
+        let (card, fingerprint) = (0.93, Fingerprint([0; 32]));
+        Bar { floor, unverified: 0.93, lines, open, target: 0.01, card, learned: None, fingerprint }
+    }
+
     #[test]
     fn without_the_verifiers_word_only_the_stricter_cosine_serves() {
-        let bar = Bar { floor: 0.6, unverified: 0.93, lines: Some(LINES), open: None };
+        let bar = bar(Some(LINES), 0.6, None);
         assert_eq!((bar.unlooked(0.95), bar.unlooked(0.92)), (Ok(()), Err(MissReason::VerifierDown)));
         assert_eq!(bar.unread(0.95, EDIT, 0.95), Ok(()));
         assert_eq!(bar.unread(0.95, EDIT, 0.85), Err(MissReason::VerifierDown), "its cheap stage doubts");
@@ -100,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_a_missing_verifier_might_have_passed_says_so() {
-        let bar = Bar { floor: 0.93, unverified: 0.93, lines: None, open: Some(0.6) };
+        let bar = bar(None, 0.93, Some(0.6));
         assert_eq!((bar.under(0.8), bar.under(0.5)), (MissReason::VerifierDown, MissReason::BelowThreshold));
         let by_cosine = Bar { open: None, ..bar };
         assert_eq!(by_cosine.under(0.8), MissReason::BelowThreshold);

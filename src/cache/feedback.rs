@@ -270,7 +270,7 @@ impl Cache {
         hasher.finalize().into()
     }
 
-    fn label_scope(&self, cache: &CacheId, owner: TenantId) -> LabelScope {
+    pub(super) fn label_scope(&self, cache: &CacheId, owner: TenantId) -> LabelScope {
         let mut hasher = blake3::Hasher::new_keyed(&self.inner.secret);
         hasher.update(b"labels").update(&owner.0).update(cache.as_str().as_bytes());
         let mut scope = [0; 16];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::cache::Cache;
-use crate::cache::shadow::Pair;
+use crate::cache::comparing::Work;
 use crate::dialect::assemble::Expected;
 use crate::embedding::Embedding;
 use crate::entry::{Answer, Entry, EntryKind};
@@ -34,8 +34,8 @@ pub struct Keep {
     pub(super) id: EntryId,
     /// The entry under the exact key when the lookup began.
     pub(super) known: Option<EntryId>,
-    /// What the answer is compared with once it is kept, in shadow mode.
-    pub(super) pair: Option<Pair>,
+    /// What the answer is compared with once it is kept.
+    pub(super) compared: Option<Work>,
 }
 
 /// Why an answer was not kept.
@@ -120,8 +120,8 @@ impl Cache {
         let verified = self.inner.verifier.is_there();
         let embedding = keep.embedding.map(|it| if verified { it } else { it.with_tokens(None) });
         let id = self.inner.store.put(entry, embedding, keep.limits).await?.id;
-        if let Some(pair) = keep.pair {
-            self.inner.shadows.offer(pair);
+        if let Some(work) = keep.compared {
+            self.inner.comparing.offer(work);
         }
         Ok(id)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cache::comparing::Work;
 use crate::cache::fill::Keep;
 use crate::cache::plain::{answers_plainly, curated_scope};
 use crate::cache::search::{Considered, Passed};
@@ -179,7 +180,13 @@ impl Cache {
         let Asking { question, policy, .. } = asking;
         let lifetime = freshness::lifetime(policy, question.directives.ttl.map(Duration::from_secs), sensitive);
         let kept = !question.directives.no_store && !lifetime.is_zero();
-        kept.then(|| Box::new(self.kept_for(asking, embedding, lifetime)))
+        // Two answers to a question whose right answer moves say nothing of the question.
+        let learns = policy.learning && !sensitive;
+        kept.then(|| {
+            let keep = self.kept_for(asking, embedding, lifetime);
+            let compared = (learns && keep.partition.is_some()).then_some(Work::Nearest(keep.exact_key));
+            Box::new(Keep { compared, ..keep })
+        })
     }
 
     fn kept_for(&self, asking: &Asking<'_>, embedding: Option<Embedding>, lifetime: Duration) -> Keep {
@@ -206,7 +213,7 @@ impl Cache {
             choices: prompt.choices,
             id: EntryId::generate(),
             known,
-            pair: None,
+            compared: None,
         }
     }
 

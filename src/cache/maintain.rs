@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cache::{Cache, shadow};
+use crate::cache::{Cache, comparing};
 use crate::embed::State;
 use crate::metrics;
 use crate::policy::freshness::GRACE;
@@ -25,7 +25,7 @@ pub(super) fn start(cache: Cache, tasks: &Tasks, sweep_every: Duration) {
     if cache.embedder().state() != State::Ready {
         tasks.spawn("embedder-arrival", adopt_when_ready(cache.clone(), tasks.clone()));
     }
-    shadow::start(cache.clone(), tasks);
+    comparing::start(cache.clone(), tasks);
     let closing = tasks.closing();
     tasks.spawn("index-upkeep", async move {
         loop {

@@ -7,8 +7,10 @@
 mod bar;
 mod collapse;
 mod compare;
+mod comparing;
 mod feedback;
 mod fill;
+mod learning;
 mod lookup;
 mod maintain;
 mod plain;
@@ -33,6 +35,7 @@ pub use collapse::{Break, Flights, Head, Join, Lead, Phase, Shape, Subscription}
 pub use compare::{Comparison, Would};
 pub use feedback::{Effect, FeedbackError, Verdict};
 pub use fill::{Keep, KeepError};
+pub use learning::Neighbours;
 pub use lookup::{Forward, Hit, Lookup, Moves, Question};
 pub use plain::{PlainAnswer, PlainFound, PlainPrompt, PlainQuery};
 pub use policies::{Policies, PolicyError};
@@ -57,7 +60,8 @@ struct Inner {
     secret: [u8; 32],
     tally: tally::Tally,
     recents: feedback::Recents,
-    shadows: shadow::Shadows,
+    comparing: comparing::Queue,
+    lessons: learning::Lessons,
 }
 
 /// The tenant of entries that all callers of a cache share; no credential hashes to it.
@@ -72,7 +76,7 @@ impl Cache {
         clock: Clock,
         secret: [u8; 32],
     ) -> Self {
-        let flights = Flights::default();
+        let (flights, lessons) = (Flights::default(), learning::Lessons::load(&store));
         Self {
             inner: Arc::new(Inner {
                 store,
@@ -84,12 +88,13 @@ impl Cache {
                 secret,
                 tally: tally::Tally::default(),
                 recents: feedback::Recents::default(),
-                shadows: shadow::Shadows::default(),
+                comparing: comparing::Queue::default(),
+                lessons,
             }),
         }
     }
 
-    /// Starts the upkeep tasks: sweeping, index building, an embedder that comes late, the comparing of shadow mode.
+    /// Starts the upkeep tasks: sweeping, index building, an embedder that comes late, the comparing of answers.
     pub fn start_upkeep(&self, tasks: &Tasks, sweep_every: std::time::Duration) {
         maintain::start(self.clone(), tasks, sweep_every);
     }
@@ -194,6 +199,7 @@ impl Cache {
     pub async fn delete_cache(&self, cache: &CacheId) -> Result<(), PolicyError> {
         self.inner.policies.delete(&self.inner.store, cache).await?;
         self.inner.store.forget_labels(Forget::Cache(cache.clone())).await?;
+        self.forget_lessons(cache, None).await?;
         self.inner.store.flush(cache, None).await?;
         Ok(())
     }

@@ -177,7 +177,7 @@ impl Cache {
         let keep = Keep {
             id: EntryId::generate(),
             known: None,
-            pair: None,
+            compared: None,
             kind: EntryKind::Plain,
             cache: cache.clone(),
             tenant: scope.tenant,
@@ -259,6 +259,7 @@ impl Cache {
         let mut deleted = 0;
         for owner in Self::owners(cache, tenant, policy) {
             self.forget_labels(cache, owner, None).await?;
+            self.forget_lessons(cache, Some(owner)).await?;
             deleted += self.inner.store.flush(cache, Some(owner)).await?;
         }
         Ok(deleted)

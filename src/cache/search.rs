@@ -85,6 +85,9 @@ pub struct Considered {
     pub probability: Option<f64>,
     /// The probability that the policy's target asks of this pair: one for what was read, one for what was not.
     pub needed: Option<f64>,
+    /// The target error rate that the pair was judged by, above 0, at most 1: the policy's, or what the cache's traffic made
+    /// of it. `None` when the verifier was not asked.
+    pub target: Option<f64>,
     /// Did the verifier's reader read both texts?
     pub read: bool,
     /// How often callers said that its answer was right and wrong.
@@ -128,6 +131,7 @@ impl Found {
                 similarity: one.similarity,
                 probability: one.probability,
                 needed: one.needed,
+                target: one.probability.map(|_| one.target),
                 read: one.read,
                 observations: one.observations,
                 verdict: verdict.map_or_else(MissReason::as_str, |()| "hit"),
@@ -152,6 +156,8 @@ struct Scored {
     freshness: Freshness,
     probability: Option<f64>,
     needed: Option<f64>,
+    /// What it is judged by, where the verifier is asked.
+    target: f64,
     read: bool,
     /// For `explain`.
     observations: Counts,
@@ -224,6 +230,7 @@ impl Cache {
                 freshness,
                 probability: None,
                 needed: None,
+                target: query.bar.target(similarity.get()),
                 read: false,
                 observations: observations.unwrap_or_default(),
             };
@@ -281,7 +288,7 @@ impl Cache {
 
     /// The verifier's cheap stage; without a verifier, the cosine decides.
     fn glance(&self, query: &Query<'_>, one: &mut Scored, prepared: &Prepared) -> First {
-        let Some(lines) = query.bar.lines else {
+        let Some(lines) = self.lines(&query.bar, one.target) else {
             return First::Passes; // The floor is the bar.
         };
         let asked = query.asked.embedding.tokens().zip(one.stored.tokens.as_ref());
@@ -304,7 +311,6 @@ impl Cache {
 
     /// Has the likeliest of the open candidates read, until enough pass or the reads are used up.
     async fn read(&self, query: &Query<'_>, mut open: Vec<(Scored, Glance)>, reads: &mut usize, found: &mut Found) {
-        let Some(lines) = query.bar.lines else { return };
         open.sort_by(|(_, a), (_, b)| b.probability.total_cmp(&a.probability));
         for (mut one, glance) in open {
             if *reads == 0 || found.passed.len() >= query.wanted {
@@ -312,6 +318,7 @@ impl Cache {
                 continue;
             }
             *reads -= 1;
+            let Some(lines) = self.lines(&query.bar, one.target) else { return };
             let verdict = match self.inner.verifier.read(query.asked.text, &one.stored.entry.text, &glance).await {
                 Ok(probability) => {
                     (one.probability, one.read) = (Some(probability), true);

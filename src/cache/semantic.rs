@@ -84,7 +84,11 @@ impl Cache {
             partition: question.scope.partition(&shape, fingerprint),
             asked: &Asked::of(&prompt.text, embedding),
             filter: AttributeFilter::Any,
-            bar: self.bar(policy, question.directives.threshold, fingerprint),
+            bar: self.bar(policy, question.directives.threshold, fingerprint).learned(self.learned(
+                policy,
+                &question.scope.cache,
+                question.scope.tenant,
+            )),
             guards: &policy.guards,
             directives: question.directives,
             now,

@@ -1,35 +1,20 @@
-//! Shadow mode: every request goes upstream, and what would have answered it is said and learnt from.
+//! Shadow mode: every request goes upstream, and what would have answered it is said.
 //!
-//! Where an entry would have answered by meaning and a fresh answer has come whole, the two answers are compared: what
-//! is clear becomes a label of the pair of prompts. That happens in a task of its own, one pair after another, out of a
-//! bounded queue: no relay waits for it, and what fails or finds no room is counted and forgotten. A label refuses no
-//! pair; that is for people to say.
+//! Where an entry would have answered by meaning and a fresh answer has come whole, the two answers are
+//! [compared](super::comparing): what is clear becomes a label of the pair of prompts. A label refuses no pair; that is
+//! for people to say.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-use tokio::sync::mpsc;
-
+use crate::cache::comparing::{Work, tells};
 use crate::cache::lookup::Asking;
 use crate::cache::{Cache, Forward, Hit, Keep};
-use crate::dialect::said;
 use crate::embedding::Embedding;
-use crate::entry::{Answer, Entry, EntryKind};
 use crate::metrics;
-use crate::policy::agreement::{self, Agreement};
+use crate::policy::agreement::Agreement;
 use crate::policy::guard;
 use crate::reason::BypassReason;
 use crate::settings::{CachePolicy, Mode};
-use crate::store::{LabelSource, LabelledPair, Stored};
-use crate::tasks::Tasks;
+use crate::store::{LabelSource, LabelledPair};
 use crate::types::{ExactKey, LookupId, Outcome, TenantId};
-
-/// Pairs that may wait to be compared; each is some hundred bytes.
-const QUEUE: usize = 1024;
-/// The time between two comparisons, which need the embedder that lookups wait for.
-const PAUSE: Duration = Duration::from_millis(50);
-/// The largest answers that are compared, in bytes.
-const LARGEST: usize = 64 << 10;
 
 /// What a request would have come to, were the policy's mode `on`.
 pub struct Shadow {
@@ -78,52 +63,8 @@ impl Pair {
             similarity: f64::from(hit.similarity.get()),
             probability: hit.probability,
         };
-        (telling && tells(entry, keep)).then_some(pair)
+        (telling && tells(entry, keep.tenant, &keep.text)).then_some(pair)
     }
-}
-
-/// Are these two prompts of which a provider answered both?
-fn tells(entry: &Entry, keep: &Keep) -> bool {
-    entry.kind == EntryKind::Provider && entry.tenant == keep.tenant && entry.text != keep.text
-}
-
-/// The pairs that wait.
-pub(super) struct Shadows {
-    sender: mpsc::Sender<Pair>,
-    receiver: Mutex<Option<mpsc::Receiver<Pair>>>,
-}
-
-impl Default for Shadows {
-    fn default() -> Self {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        Self { sender, receiver: Mutex::new(Some(receiver)) }
-    }
-}
-
-impl Shadows {
-    /// Takes a pair whose fresh answer has been kept; never waits.
-    pub(super) fn offer(&self, pair: Pair) {
-        if self.sender.try_send(pair).is_err() {
-            metrics::shadow_comparison("no-room");
-        }
-    }
-}
-
-/// Starts the comparing; it ends with `tasks`.
-pub(super) fn start(cache: Cache, tasks: &Tasks) {
-    let receiver = cache.inner.shadows.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (Some(mut receiver), closing) = (receiver, tasks.closing()) else { return };
-    tasks.spawn("shadow-labels", async move {
-        loop {
-            let pair = tokio::select! {
-                () = closing.cancelled() => return,
-                pair = receiver.recv() => pair,
-            };
-            let Some(pair) = pair else { return };
-            metrics::shadow_comparison(cache.label_pair(pair).await);
-            let _ = tokio::time::timeout(PAUSE, closing.cancelled()).await;
-        }
-    });
 }
 
 impl Cache {
@@ -142,7 +83,7 @@ impl Cache {
         };
         let mut keep = self.keep(asking, embedding, sensitive);
         if let Some(keep) = &mut keep {
-            keep.pair = Pair::of(&hit, keep);
+            keep.compared = Pair::of(&hit, keep).map(Work::Withheld).or(keep.compared.take());
         }
         Forward {
             lookup_id: hit.lookup_id,
@@ -159,7 +100,7 @@ impl Cache {
     /// Compares what is kept of two requests now, and labels their prompts where that is clear; the metric's label.
     ///
     /// Both are looked up again: what was deleted meanwhile may be in no label, and a newer answer is as good.
-    async fn label_pair(&self, pair: Pair) -> &'static str {
+    pub(super) async fn label_pair(&self, pair: &Pair) -> &'static str {
         let (Some(stored), Some(asked)) = (self.by_key(&pair.stored).await, self.by_key(&pair.asked).await) else {
             return "gone";
         };
@@ -167,6 +108,7 @@ impl Cache {
             Ok(agreement) => agreement,
             Err(why) => return why,
         };
+        metrics::lesson(self.learn_from(&stored, &asked, agreement).await);
         let wrong = match agreement {
             Agreement::Same => false,
             Agreement::Other => true,
@@ -186,25 +128,6 @@ impl Cache {
         }
     }
 
-    async fn agreement(&self, stored: &Stored, asked: &Stored) -> Result<Agreement, &'static str> {
-        let answers = (stored.entry.answer.clone(), asked.entry.answer.clone());
-        // The guards take milliseconds for long texts.
-        let read = tokio::task::spawn_blocking(move || read(&answers.0, &answers.1)).await;
-        let (one, other) = match read.unwrap_or(Read::Told(Agreement::Unclear)) {
-            Read::Told(agreement) => return Ok(agreement),
-            Read::Open(one, other) => (one, other),
-        };
-        let embedder = &self.inner.embedder;
-        // Of a text that the model reads half, or not at all, its vector says nothing.
-        if embedder.coverage(&one).is_err() || embedder.coverage(&other).is_err() {
-            return Ok(Agreement::Unclear);
-        }
-        let vectors = (embedder.embed(&one).await, embedder.embed(&other).await);
-        let (Ok(a), Ok(b)) = vectors else { return Err("embedder-down") };
-        let same_from = f64::from(embedder.calibrated_similarity());
-        Ok(agreement::by_cosine(&one, &other, f64::from(a.similarity(&b).get()), same_from))
-    }
-
     /// Has the answer that `keep` is for compared, once it is kept, with that of the hit which `caller`'s lookup `named`
     /// would have been. Does nothing outside shadow mode, or where no lookup of this very prompt has this name.
     pub async fn compare_when_kept(
@@ -219,28 +142,12 @@ impl Cache {
             && known.asked == keep.text
             && let Ok(Some(stored)) = self.inner.store.load(entry).await
             && stored.entry.partition == keep.partition
-            && tells(&stored.entry, &keep)
+            && tells(&stored.entry, keep.tenant, &keep.text)
         {
             let (similarity, probability) = (known.similarity, known.probability);
             let (stored, asked) = (stored.entry.exact_key, keep.exact_key);
-            keep.pair = Some(Pair { stored, asked, similarity, probability });
+            keep.compared = Some(Work::Withheld(Pair { stored, asked, similarity, probability }));
         }
         keep
     }
-}
-
-/// What the words of two answers say.
-enum Read {
-    Told(Agreement),
-    /// Their vectors decide.
-    Open(String, String),
-}
-
-fn read(one: &Answer, other: &Answer) -> Read {
-    let Some((one, other)) = small_text(one).zip(small_text(other)) else { return Read::Told(Agreement::Unclear) };
-    agreement::by_words(&one, &other).map_or(Read::Open(one, other), Read::Told)
-}
-
-fn small_text(answer: &Answer) -> Option<String> {
-    (answer.body.len() <= LARGEST).then(|| said::text(answer)).flatten()
 }

@@ -19,6 +19,8 @@ pub struct FilePolicy {
     pub verifier: Option<VerifierChoice>,
     /// See [`CachePolicy::target_error_rate`].
     pub target_error_rate: Option<f64>,
+    /// See [`CachePolicy::learning`].
+    pub learning: Option<bool>,
     /// See [`CachePolicy::history`].
     pub history: Option<History>,
     /// See [`CachePolicy::ttl`].
@@ -51,6 +53,7 @@ impl FilePolicy {
             similarity_threshold: self.similarity_threshold.or(base.similarity_threshold),
             verifier: self.verifier.unwrap_or(base.verifier),
             target_error_rate: self.target_error_rate.unwrap_or(base.target_error_rate),
+            learning: self.learning.unwrap_or(base.learning),
             history: self.history.unwrap_or(base.history),
             ttl: self.ttl.map_or(base.ttl, |span| span.0.as_secs()),
             max_ttl: self.max_ttl.map_or(base.max_ttl, |span| span.0.as_secs()),

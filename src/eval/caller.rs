@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cache::{Cache, Hit, Keep, Lookup, Question, Verdict};
 use crate::dialect::{assemble, openai_chat};
+use crate::policy::agreement::Agreement;
 use crate::policy::directives::Directives;
 use crate::policy::partition::Scope;
 use crate::prompt::Prompt;
@@ -141,6 +142,17 @@ impl<'a> Caller<'a> {
         self.cache.commit(keep, whole).await.map_err(|error| error.to_string())
     }
 
+    /// Learns from a kept answer as the service does, where the policy learns; `same` says whether it agrees with the one
+    /// that an earlier entry keeps.
+    pub async fn learn(&self, kept: EntryId, same: impl Fn(EntryId) -> bool) {
+        if self.policy.learning
+            && let Some(neighbours) = self.cache.nearest_to(kept).await
+        {
+            let says = if same(neighbours.stored) { Agreement::Same } else { Agreement::Other };
+            self.cache.teach(&neighbours, says).await;
+        }
+    }
+
     /// Calls a hit wrong.
     ///
     /// # Errors
@@ -157,6 +169,7 @@ impl<'a> Caller<'a> {
     pub async fn forget(&self) -> Result<(), String> {
         let store = self.cache.store();
         store.forget_labels(Forget::Cache(self.id.clone())).await.map_err(|error| error.to_string())?;
+        self.cache.forget_lessons(&self.id, None).await.map_err(|error| error.to_string())?;
         store.flush(&self.id, None).await.map(drop).map_err(|error| error.to_string())
     }
 }

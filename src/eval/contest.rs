@@ -177,7 +177,7 @@ mod tests {
             _ => (0.01, 0.99),
         };
         let signals = Signals { cosine, probability: Some(probability) };
-        Near { at, cosine, seen: Some(Seen { signals, target: Some(target), vetoed: false }) }
+        Near { at, cosine, seen: Some(Seen { signals, target: Some(target), vetoed: false, moves: false }) }
     }
 
     /// An entry whose neighbours at 0.95 are others, and one whose neighbours at 0.97 ask the same.

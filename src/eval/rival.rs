@@ -7,15 +7,13 @@
 //! | `static`, `guarded` | nothing | nothing |
 //! | `vcache`, `vcache-6` | whether the nearest entry's answer would have been right | nothing |
 //! | `verified` | nothing | that it was wrong, if so |
-//! | `learned` | whether the likeliest entry's answer would have been right | that it was wrong, if so |
+//! | `learned` | whether the nearest entry's answer would have been right | that it was wrong, if so |
 //! | `verified-untold`, `learned-untold` | the same | nothing |
 //!
-//! `verified` is what the service does. `learned` is for measuring only: it is told what the paper has a policy find
-//! out by comparing the fresh answer with the cached one.
+//! `verified` is what the service does, `learned` where a cache's policy says `learning`: of a miss it finds out by
+//! comparing the fresh answer with the cached one, as the paper has a policy do.
 
 mod exploring;
-mod learning;
-mod prior;
 mod threshold;
 mod vcache;
 mod verified;
@@ -23,9 +21,8 @@ mod verified;
 use crate::eval::traffic::{Near, Traffic};
 
 use exploring::Exploring;
-use learning::Learning;
 use threshold::Threshold;
-use verified::Verified;
+use verified::{Verified, Ways};
 
 /// A policy, and what its knob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +39,9 @@ pub enum Rival {
     VerifiedUntold,
     /// The same with the records: as the service does.
     Verified,
-    /// Evidence that follows labels, by the least log-odds, without a word on hits; a guard's objection is evidence.
+    /// The same as `VerifiedUntold`, its target moved by what misses show.
     LearnedUntold,
-    /// The same with a word on hits.
+    /// The same with the records: as the service does where a cache learns.
     Learned,
 }
 
@@ -82,8 +79,9 @@ impl Rival {
             Self::VCache | Self::VCacheSix => {
                 vec![0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6]
             }
-            Self::Verified | Self::VerifiedUntold => (0..=44).map(|step| 1.2_f64.powi(step) / 3000.0).collect(),
-            Self::Learned | Self::LearnedUntold => (0..=72).map(|step| 5.0 - 0.125 * f64::from(step)).collect(),
+            Self::Verified | Self::VerifiedUntold | Self::Learned | Self::LearnedUntold => {
+                (0..=44).map(|step| 1.2_f64.powi(step) / 3000.0).collect()
+            }
         }
     }
 
@@ -99,10 +97,11 @@ impl Rival {
             Self::Static | Self::Guarded => Box::new(Threshold { least: knob, guarded: self == Self::Guarded }),
             Self::VCache => Box::new(Exploring::new(prompts, knob, 0, seed)),
             Self::VCacheSix => Box::new(Exploring::new(prompts, knob, 6, seed)),
-            Self::Verified | Self::VerifiedUntold => {
-                Box::new(Verified::new(prompts, card, knob, self == Self::Verified))
+            Self::Verified | Self::VerifiedUntold | Self::Learned | Self::LearnedUntold => {
+                let learns = matches!(self, Self::Learned | Self::LearnedUntold);
+                let told = matches!(self, Self::Verified | Self::Learned);
+                Box::new(Verified::new(prompts, card, Ways { target: knob, told, learns }))
             }
-            Self::Learned | Self::LearnedUntold => Box::new(Learning::new(prompts, card, knob, self == Self::Learned)),
         }
     }
 }
@@ -129,7 +128,7 @@ mod tests {
     fn knobs_go_from_strict_to_loose() {
         for rival in Rival::ALL {
             let knobs = rival.knobs();
-            let is_error = rival.is_random() || matches!(rival, Rival::Verified | Rival::VerifiedUntold);
+            let is_error = !matches!(rival, Rival::Static | Rival::Guarded);
             let looser = |two: &[f64]| if is_error { two[0] < two[1] } else { two[0] > two[1] };
             assert!(knobs.windows(2).all(looser), "{rival:?}");
         }

@@ -69,7 +69,7 @@ pub struct Counts {
 
 impl Replay {
     /// Plays `rows` in the order of their `t`; `tick` is called once for each. With `feedback`, the caller of a wrong
-    /// hit says so at once.
+    /// hit says so at once. Where the policy learns, two answers agree if their groups are the same.
     ///
     /// # Errors
     /// When embedder or store fail on the way.
@@ -89,10 +89,16 @@ impl Replay {
             for (row, prompt) in rows.iter().zip(&prompts) {
                 let answered = caller.ask(prompt, &Attributes::default(), Some(&row.group)).await;
                 let answered = answered.map_err(|error| format!("{}: {error}", row.id))?;
-                let lookup = if let Answered::Hit(served) = &answered { Some(served.lookup) } else { None };
+                let (lookup, kept) = match &answered {
+                    Answered::Hit(served) => (Some(served.lookup), None),
+                    Answered::Forwarded(forwarded) => (None, forwarded.kept),
+                };
                 let hit = replay.note(row, answered, &mut entries);
                 if let Some(lookup) = lookup.filter(|_| feedback && hit == Some(false)) {
                     caller.blame(lookup).await.map_err(|error| format!("{}: {error}", row.id))?;
+                }
+                if let Some(kept) = kept {
+                    caller.learn(kept, |stored| entries.get(&stored) == Some(&row.group)).await;
                 }
                 replay.played.push(Played { repeat: !seen.insert(row.group.clone()), hit });
                 tick();

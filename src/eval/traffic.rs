@@ -39,6 +39,8 @@ pub struct Seen {
     pub target: Option<f64>,
     /// Did a guard object?
     pub vetoed: bool,
+    /// Does the right answer move with time? Then two answers say nothing of the prompts.
+    pub moves: bool,
 }
 
 /// A recorded stream.
@@ -138,7 +140,7 @@ async fn seen(cache: &Cache, stored: &str, asked: &str) -> Option<Seen> {
     let readable = compared.bypass.is_none() || moves;
     let vetoed = moves || !compared.vetoes.is_empty();
     let signals = Signals { cosine: compared.cosine, probability: compared.probability };
-    readable.then_some(Seen { signals, target: compared.target, vetoed })
+    readable.then_some(Seen { signals, target: compared.target, vetoed, moves })
 }
 
 #[cfg(test)]

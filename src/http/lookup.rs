@@ -270,7 +270,7 @@ fn candidate(considered: &Considered) -> Value {
         .collect();
     json!({
         "entryId": considered.id, "similarity": considered.similarity, "probability": considered.probability,
-        "probabilityNeeded": considered.needed, "read": considered.read, "verdict": considered.verdict, "guards": guards,
+        "probabilityNeeded": considered.needed, "targetErrorRate": considered.target, "read": considered.read, "verdict": considered.verdict, "guards": guards,
         "entryObservations": {"right": considered.observations.right, "wrong": considered.observations.wrong},
     })
 }

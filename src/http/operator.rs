@@ -125,6 +125,7 @@ fn stats_of(app: &App, id: &CacheId) -> Value {
         "vectors": stats.vectors,
         "evictions": stats.evictions,
         "expirations": stats.expirations,
+        "lessons": app.cache.lessons(id),
     })
 }
 

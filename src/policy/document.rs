@@ -173,7 +173,7 @@ fn accepted(name: &str) -> &'static str {
         "history" => "\"exact\" or \"self-contained\"",
         "sharing" => "\"tenant\" or \"cache\"",
         "guards" => "an object of guards",
-        "curated" => "true or false",
+        "curated" | "learning" => "true or false",
         _ => "a whole number that is not negative",
     }
 }
@@ -211,6 +211,7 @@ mod tests {
             (r#"{"staleIfError":5}"#, "staleIfError"),
             (r#"{"verifier":"other"}"#, "verifier"),
             (r#"{"targetErrorRate":0.5}"#, "targetErrorRate"),
+            (r#"{"learning":"on"}"#, "learning"),
             (r#"{"history":"none"}"#, "history"),
             (r#"{"colour":"red"}"#, "colour"),
             ("[]", "body"),

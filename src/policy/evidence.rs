@@ -5,11 +5,11 @@
 //! more of it.
 
 /// The weight of the cosine's place above the card's.
-pub const NEAR: f64 = 2.8;
+const NEAR: f64 = 2.8;
 /// The weight of the verifier's log-odds.
-pub const JUDGED: f64 = 0.25;
+const JUDGED: f64 = 0.25;
 /// What speaks for a pair at the card's cosine: the card calls that a safe one.
-pub const BASE: f64 = 2.2;
+const BASE: f64 = 2.2;
 /// A verifier's log-odds beyond this, either way, count as this.
 const SURE: f64 = 6.0;
 
@@ -30,11 +30,15 @@ impl Signals {
     }
 
     /// What is weighed: the cosine's place above the card's, 1 at most, and the verifier's log-odds.
-    pub fn terms(&self, card: f64) -> (f64, f64) {
-        // A card of 1 leaves no room above it.
-        let near = (self.cosine - card) / (1.0 - card).max(0.01);
-        (near, self.probability.map_or(0.0, |p| log_odds(p).clamp(-SURE, SURE)))
+    fn terms(&self, card: f64) -> (f64, f64) {
+        (place(self.cosine, card), self.probability.map_or(0.0, |p| log_odds(p).clamp(-SURE, SURE)))
     }
+}
+
+/// A cosine's place above the card's, in units of the room there: 0 at the card's, 1 for equal vectors. Both are 0 to 1.
+pub fn place(cosine: f64, card: f64) -> f64 {
+    // A card of 1 leaves no room above it.
+    (cosine - card) / (1.0 - card).max(0.01)
 }
 
 /// The log-odds of a probability; finite for 0 and 1, too.

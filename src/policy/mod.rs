@@ -14,6 +14,7 @@ mod frame;
 pub mod freshness;
 pub mod guard;
 pub mod language;
+pub mod learned;
 pub mod partition;
 pub mod rate;
 pub mod record;

@@ -87,6 +87,15 @@ impl Manifest {
         reader.chain([JUDGE, WEIGHTS]).chain(self.judges.iter().map(|judge| judge.file.as_str()))
     }
 
+    /// Names these files: another for any that differs.
+    pub fn mark(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for file in &self.files {
+            hasher.update(file.name.as_bytes()).update(file.sha256.as_bytes());
+        }
+        hasher.finalize().to_hex()[..16].to_owned()
+    }
+
     fn file(&self, name: &str) -> Option<&Pinned> {
         self.files.iter().find(|file| file.name == name)
     }

@@ -65,6 +65,9 @@ struct Line {
     rewording: Mark,
 }
 
+/// The line of rate 0, which nothing reaches but certainty.
+const CERTAIN: Line = Line { rate: 0.0, edit: Mark { sure: 1.0, pass: 1.0 }, rewording: Mark { sure: 1.0, pass: 1.0 } };
+
 /// Probabilities from which a pair is served.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -243,21 +246,34 @@ impl Judge {
         if alike { Change::Edit } else { Change::Rewording }
     }
 
-    /// The lines for a rate of false hits: between two measured rates, in proportion to their logarithms; outside of
-    /// them, the nearest.
+    /// The lines for a rate of false hits, 0 to 1: between two measured rates, in proportion to their logarithms. Beyond
+    /// them they go on in proportion to the rate: towards probability 1 for rate 0, and for rate 1 towards 0, once read.
     pub fn lines(&self, rate: f64) -> Marks {
-        let above = self.lines.iter().position(|line| line.rate >= rate).unwrap_or(self.lines.len() - 1);
+        let (first, last) = (self.lines[0], self.lines[self.lines.len() - 1]);
+        if rate < first.rate {
+            return self.marks(first, CERTAIN, 1.0 - rate / first.rate);
+        }
+        let Some(above) = self.lines.iter().position(|line| line.rate >= rate) else {
+            let anything = |mark: Mark| Mark { pass: 0.0, ..mark };
+            let end = Line { rate: 1.0, edit: anything(last.edit), rewording: anything(last.rewording) };
+            let share = ((rate - last.rate) / (1.0 - last.rate)).min(1.0);
+            return Marks { hopeless: 0.0, ..self.marks(last, end, share) };
+        };
         let (low, high) = (self.lines[above.saturating_sub(1)], self.lines[above]);
         let span = (high.rate / low.rate).ln();
-        let share = if span > 0.0 { ((rate / low.rate).ln() / span).clamp(0.0, 1.0) } else { 1.0 };
-        let between = |low: Mark, high: Mark| Mark {
-            sure: low.sure + (high.sure - low.sure) * share,
-            pass: low.pass + (high.pass - low.pass) * share,
+        self.marks(low, high, if span > 0.0 { (rate / low.rate).ln() / span } else { 1.0 })
+    }
+
+    /// The lines at `share`, 0 to 1, of the way from one to another.
+    fn marks(&self, from: Line, to: Line, share: f64) -> Marks {
+        let between = |from: Mark, to: Mark| Mark {
+            sure: from.sure + (to.sure - from.sure) * share,
+            pass: from.pass + (to.pass - from.pass) * share,
         };
         Marks {
             hopeless: self.hopeless,
-            edit: between(low.edit, high.edit),
-            rewording: between(low.rewording, high.rewording),
+            edit: between(from.edit, to.edit),
+            rewording: between(from.rewording, to.rewording),
         }
     }
 }
@@ -318,17 +334,28 @@ pub(super) mod tests {
         assert!((judge.lines(0.001).edit.pass - 0.9).abs() < 1e-9);
         assert!((judge.lines(0.01).edit.pass - 0.7).abs() < 1e-9);
         assert!((judge.lines(0.01).rewording.pass - 0.6).abs() < 1e-9);
-        assert!((judge.lines(0.5).edit.pass - 0.5).abs() < 1e-9);
-        assert!((judge.lines(0.000_001).rewording.sure - 0.98).abs() < 1e-9);
+    }
+
+    #[test]
+    fn beyond_the_measured_ones_lines_go_on_to_certainty_and_to_anything() {
+        let judge = Judge::read(by_cosine().as_bytes()).unwrap();
+        assert!((judge.lines(0.000_5).rewording.sure - 0.99).abs() < 1e-9, "half way from 0.98 to 1");
+        let loose = judge.lines(0.55);
+        assert!((loose.edit.pass - 0.25).abs() < 1e-9, "half way from 0.5 to 0");
+        assert!((loose.edit.sure - 0.97).abs() < 1e-9 && loose.hopeless < 1e-9, "only what was read passes");
+        assert!(judge.lines(1.0).rewording.pass < 1e-9 && judge.lines(0.0).edit.pass > 1.0 - 1e-9);
     }
 
     #[test]
     fn the_strictest_rate_is_the_one_whose_line_a_pair_just_reaches() {
         let judge = Judge::read(by_cosine().as_bytes()).unwrap();
         let read = |full: f64| judge.strictest(Change::Edit, 0.5, full);
-        for rate in [0.001, 0.004, 0.05, 0.1] {
+        for rate in [0.000_2, 0.001, 0.004, 0.05, 0.1, 0.3, 0.9] {
             assert!((read(judge.lines(rate).edit.pass) - rate).abs() < 1e-9, "{rate}");
-            assert!((judge.strictest(Change::Edit, judge.lines(rate).edit.sure, 0.0) - rate).abs() < 1e-9, "{rate}");
+            if rate <= 0.1 {
+                let surely = judge.strictest(Change::Edit, judge.lines(rate).edit.sure, 0.0);
+                assert!((surely - rate).abs() < 1e-9, "{rate}");
+            }
         }
         assert!(read(0.99) < read(0.95) && read(0.95) < 0.001 && read(0.99) > 0.0);
         assert!(read(0.3) > 0.1 && read(0.3) < read(0.2) && read(0.0) <= 1.0);

@@ -74,6 +74,7 @@ struct Ready {
     judges: Judges,
     weights: Vec<u8>,
     embedder: String,
+    mark: String,
 }
 
 /// What it takes to make a verifier ready.
@@ -147,6 +148,12 @@ impl Verifier {
                 },
             },
         }
+    }
+
+    /// Names what it was made of, while it works with this embedder: numbers of another one are on another scale.
+    pub fn mark(&self, embedder: &Fingerprint) -> Option<&str> {
+        let ready = self.ready().filter(|_| self.state(Some(embedder)) == State::Ready)?;
+        Some(&ready.mark)
     }
 
     /// The lines that a target draws, when the verifier works with this embedder.
@@ -286,7 +293,8 @@ fn ready(plan: &Plan) -> Result<Ready, String> {
     let mut first = open(&library, loaded.reading, &plan.embedder, loaded.manifest.max_tokens)?;
     self_test(&mut first)?;
     let pool = Pool::start("verify", first, factory(plan, library), Size::new(plan.threads, plan.queue));
-    Ok(Ready { pool, judges: loaded.judges, weights: loaded.weights, embedder: loaded.manifest.embedder })
+    let mark = loaded.manifest.mark();
+    Ok(Ready { pool, judges: loaded.judges, weights: loaded.weights, embedder: loaded.manifest.embedder, mark })
 }
 
 fn open(

@@ -22,7 +22,7 @@ async fn verifier(deadline: u64, queue: usize) -> Verifier {
     let make = move || {
         let judges = Judges::new(judge::Judge::read(files::judge().as_bytes())?, Vec::new());
         let pool = Pool::start("test", session(), Box::new(|| Ok(session())), Size::new(1, queue));
-        Ok(Ready { pool, judges, weights: Vec::new(), embedder: "00".into() })
+        Ok(Ready { pool, judges, weights: Vec::new(), embedder: "00".into(), mark: "00".into() })
     };
     let loading = Loading::start("test", make, |_| {}).await;
     let deadline = config::Span::millis(deadline);

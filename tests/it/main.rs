@@ -24,6 +24,7 @@ mod kept;
 mod keys;
 mod langcache;
 mod layers;
+mod learning;
 mod leaving;
 mod lookup;
 mod meaning;
