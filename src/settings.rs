@@ -254,6 +254,10 @@ impl CachePolicy {
             let problem = format!("{} is out of range", self.target_error_rate);
             return Err(Invalid::new("targetErrorRate", problem, "0.001 to 0.1"));
         }
+        if self.learning && self.verifier == VerifierChoice::None {
+            let accepted = "false, or \"verifier\": \"builtin\"";
+            return Err(Invalid::new("learning", "has no effect without the verifier", accepted));
+        }
         unit("maxTemperature", self.max_temperature, 2.0)?;
         range("maxTtl", self.max_ttl, 1, MAX_SECONDS)?;
         range("ttl", self.ttl, 0, MAX_SECONDS)?;

@@ -9,9 +9,9 @@ use serde_json::Value as Json;
 use toml::Table;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, Log, Upstream, environment};
+use crate::config::{Config, FilePolicy, Log, Upstream, Verifier, environment};
 use crate::error::Invalid;
-use crate::types::Dialect;
+use crate::types::{CacheId, Dialect};
 
 /// Why the configuration cannot be used; names the field and what it accepts.
 #[derive(Debug, thiserror::Error)]
@@ -114,9 +114,20 @@ impl Config {
                 ConfigError::new(&field, snake(&invalid.problem), snake(&invalid.accepted))
             };
             file.policy().validate().map_err(named)?;
+            self.check_learning(id, file)?;
         }
         self.log.parsed_filter()?;
         load_secrets(self, env).map(drop)
+    }
+
+    fn check_learning(&self, id: &CacheId, file: &FilePolicy) -> Result<(), ConfigError> {
+        let none = self.embedder.remote.is_some() || self.verifier.model.as_deref() == Some(Verifier::NONE);
+        if none && file.learning == Some(true) {
+            let (problem, accepted) =
+                ("has no effect without a verifier", "false, or an embedder.model and its verifier");
+            return Err(ConfigError::new(&format!("caches.{id}.learning"), problem, accepted));
+        }
+        Ok(())
     }
 
     fn check_server(&self) -> Result<(), ConfigError> {
@@ -371,6 +382,8 @@ mod tests {
             ("[index]\nm = 1\n", "index.m"),
             ("[caches.faq]\nttl = 100\nmax_ttl = 10\n", "caches.faq.ttl"),
             ("[caches.faq]\nsimilarity_threshold = 2.0\n", "caches.faq.similarity_threshold"),
+            ("[verifier]\nmodel = \"none\"\n[caches.faq]\nlearning = true\n", "caches.faq.learning"),
+            ("[caches.faq]\nlearning = true\nverifier = \"none\"\n", "caches.faq.learning"),
             ("[caches.\"no/slash\"]\n", "not a cache name"),
             ("[auth]\nadmin_key_env = \"NO_SUCH_KEY\"\n", "NO_SUCH_KEY"),
             ("[auth]\npass_through = true\n", "auth.pass_through"),

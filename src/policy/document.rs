@@ -212,6 +212,7 @@ mod tests {
             (r#"{"verifier":"other"}"#, "verifier"),
             (r#"{"targetErrorRate":0.5}"#, "targetErrorRate"),
             (r#"{"learning":"on"}"#, "learning"),
+            (r#"{"learning":true,"verifier":"none"}"#, "learning"),
             (r#"{"history":"none"}"#, "history"),
             (r#"{"colour":"red"}"#, "colour"),
             ("[]", "body"),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn without_labels_it_is_the_policys_target_wherever_a_pair_is() {
+    fn without_labels_every_pair_is_judged_by_the_target_of_the_policy() {
         for target in [0.001, 0.01, 0.1] {
             for near in [-9.0, -3.0, 0.0, 1.0] {
                 assert!((Learned::default().target(near, target) - target).abs() < 1e-12, "{near} {target}");

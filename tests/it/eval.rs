@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::learning::REWORDED;
 use crate::support::Refrain;
 use crate::support::service::run;
 
@@ -262,6 +263,27 @@ async fn a_wrong_hit_of_a_stream_can_be_called_wrong() {
         let replay: Value = serde_json::from_str(&files.read("out.json")).unwrap();
         assert_eq!(replay[0]["wrongHits"], wrong, "{flag:?}: {said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_teaches_a_cache_that_learns() {
+    let files = Files::new();
+    let texts = REWORDED.iter().enumerate().flat_map(|(group, (one, other))| [(one, group), (other, group)]);
+    let rows: Vec<Value> = texts
+        .enumerate()
+        .map(|(t, (text, group))| json!({"id": t.to_string(), "t": t, "text": text, "group": group.to_string()}))
+        .collect();
+    let (stream, out, config) = (files.rows("desk.jsonl", &rows), files.name("out.json"), files.name("learns.toml"));
+    let mut hits = Vec::new();
+    for learning in [false, true] {
+        std::fs::write(&config, format!("[caches.default]\nlearning = {learning}\n")).unwrap();
+        let (code, said) = run(&["eval", "--stream", &stream, "--json", &out, "--config", &config]).await;
+        assert_eq!(code, Some(0), "{said}");
+        let replay: Value = serde_json::from_str(&files.read("out.json")).unwrap();
+        assert_eq!(replay[0]["wrongHits"], 0, "{said}");
+        hits.push(replay[0]["hits"].as_u64().unwrap());
+    }
+    assert!(hits[1] > hits[0], "{hits:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

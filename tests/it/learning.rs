@@ -8,7 +8,7 @@ const CACHE: &str = "/v1/caches/default";
 const LEARNS: &str = "[caches.default]\nlearning = true";
 
 /// Questions and rewordings of which the default target serves hardly one.
-const REWORDED: [(&str, &str); 12] = [
+pub const REWORDED: [(&str, &str); 12] = [
     ("How do I reset my password?", "I forgot my password, how can I get a new one?"),
     ("How can I cancel my subscription?", "What do I have to do to end my subscription?"),
     ("Where can I download my invoice?", "Where do I find the invoice to download?"),
@@ -189,7 +189,7 @@ async fn whatever_was_learnt_a_guard_forbids_what_it_forbids() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_tenants_traffic_moves_nothing_of_anothers() {
+async fn what_one_tenant_asks_moves_nothing_of_another_ones() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, LEARNS).await;
     hold_back(&refrain, &provider).await;
