@@ -95,10 +95,7 @@ impl Cache {
     /// # Errors
     /// Why they were not compared: a label for metrics.
     pub(super) async fn agreement(&self, stored: &Stored, asked: &Stored) -> Result<Agreement, &'static str> {
-        let answers = (stored.entry.answer.clone(), asked.entry.answer.clone());
-        // The guards take milliseconds for long texts.
-        let read = tokio::task::spawn_blocking(move || read(&answers.0, &answers.1)).await;
-        let (one, other) = match read.unwrap_or(Read::Told(Agreement::Unclear)) {
+        let (one, other) = match read(stored.entry.answer.clone(), asked.entry.answer.clone()).await {
             Read::Told(agreement) => return Ok(agreement),
             Read::Open(one, other) => (one, other),
         };
@@ -115,8 +112,8 @@ impl Cache {
 }
 
 /// Are two answers the same words?
-pub(super) fn same_words(one: &Answer, other: &Answer) -> bool {
-    matches!(read(one, other), Read::Told(Agreement::Same))
+pub(super) async fn same_words(one: &Answer, other: &Answer) -> bool {
+    matches!(read(one.clone(), other.clone()).await, Read::Told(Agreement::Same))
 }
 
 /// What the words of two answers say.
@@ -126,9 +123,14 @@ enum Read {
     Open(String, String),
 }
 
-fn read(one: &Answer, other: &Answer) -> Read {
-    let Some((one, other)) = small_text(one).zip(small_text(other)) else { return Read::Told(Agreement::Unclear) };
-    agreement::by_words(&one, &other).map_or(Read::Open(one, other), Read::Told)
+async fn read(one: Answer, other: Answer) -> Read {
+    let words = move || {
+        let (one, other) = small_text(&one).zip(small_text(&other))?;
+        Some(agreement::by_words(&one, &other).map_or(Read::Open(one, other), Read::Told))
+    };
+    // The guards take milliseconds for long texts.
+    let read = tokio::task::spawn_blocking(words).await;
+    read.ok().flatten().unwrap_or(Read::Told(Agreement::Unclear))
 }
 
 fn small_text(answer: &Answer) -> Option<String> {

@@ -203,7 +203,7 @@ impl Cache {
                 && other.entry.partition == entry.partition
                 && self.is_far(&vector, &other).await
             {
-                return same_words(&other.entry.answer, &entry.answer);
+                return same_words(&other.entry.answer, &entry.answer).await;
             }
         }
         true

@@ -41,6 +41,11 @@ pub fn place(cosine: f64, card: f64) -> f64 {
     (cosine - card) / (1.0 - card).max(0.01)
 }
 
+/// The probability behind log-odds, 0 to 1.
+pub fn logistic(log_odds: f64) -> f64 {
+    1.0 / (1.0 + (-log_odds).exp())
+}
+
 /// The log-odds of a probability; finite for 0 and 1, too.
 fn log_odds(probability: f64) -> f64 {
     let probability = probability.clamp(1e-12, 1.0 - 1e-12);

@@ -127,6 +127,11 @@ impl Verifier {
         }
     }
 
+    /// The parts, when they work with this embedder's token vectors.
+    fn ready_for(&self, embedder: &Fingerprint) -> Option<&Ready> {
+        self.ready().filter(|_| self.state(Some(embedder)) == State::Ready)
+    }
+
     /// Is there one at all? Without one nobody needs token vectors.
     pub fn is_there(&self) -> bool {
         matches!(self.0.part, Part::Local(_))
@@ -152,14 +157,12 @@ impl Verifier {
 
     /// Names what it was made of, while it works with this embedder: numbers of another one are on another scale.
     pub fn mark(&self, embedder: &Fingerprint) -> Option<&str> {
-        let ready = self.ready().filter(|_| self.state(Some(embedder)) == State::Ready)?;
-        Some(&ready.mark)
+        Some(&self.ready_for(embedder)?.mark)
     }
 
     /// The lines that a target draws, when the verifier works with this embedder.
     pub fn lines(&self, target: f64, embedder: &Fingerprint) -> Option<Lines> {
-        let ready = self.ready().filter(|_| self.state(Some(embedder)) == State::Ready)?;
-        Some(ready.judges.lines(target))
+        Some(self.ready_for(embedder)?.judges.lines(target))
     }
 
     /// The cheap stage: microseconds. `None` when it does not work, or the token vectors do not belong together.

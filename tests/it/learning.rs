@@ -75,6 +75,14 @@ fn own(at: usize) -> String {
     format!("Open the page about {} and press the only button there.", topics[at])
 }
 
+/// A cache that learns, and keeps the question that is held back.
+async fn start() -> (Provider, Refrain) {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, LEARNS).await;
+    hold_back(&refrain, &provider).await;
+    (provider, refrain)
+}
+
 /// Keeps the question that is held back.
 async fn hold_back(refrain: &Refrain, provider: &Provider) {
     provider.next(Reply::text("Under your profile."));
@@ -94,9 +102,7 @@ fn is(target: f64, wanted: f64) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_agree_loosen_the_target_and_it_outlives_a_restart_but_not_a_flush() {
-    let provider = Provider::start().await;
-    let mut refrain = Refrain::start(&provider, LEARNS).await;
-    hold_back(&refrain, &provider).await;
+    let (provider, mut refrain) = start().await;
     assert!(is(target(&refrain, &[]).await, 0.01), "nothing is learnt yet");
     teach(&refrain, &provider, |at, _, _| own(at)).await;
     let learnt = lessons(&refrain).await;
@@ -124,9 +130,7 @@ async fn answers_that_agree_loosen_the_target_and_it_outlives_a_restart_but_not_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_contradict_each_other_tighten_the_target() {
-    let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, LEARNS).await;
-    hold_back(&refrain, &provider).await;
+    let (provider, refrain) = start().await;
     teach(&refrain, &provider, |at, _, again| if again { format!("No, {at}.") } else { format!("Yes, {at}.") }).await;
     let learnt = lessons(&refrain).await;
     assert!(learnt["wrong"].as_u64() >= Some(8) && learnt["right"] == 0, "{learnt}");
@@ -136,9 +140,7 @@ async fn answers_that_contradict_each_other_tighten_the_target() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_everything_gets_teaches_nothing() {
-    let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, LEARNS).await;
-    hold_back(&refrain, &provider).await;
+    let (provider, refrain) = start().await;
     teach(&refrain, &provider, |_, _, _| "I cannot help with that, please write to our support team.".into()).await;
     assert_eq!(lessons(&refrain).await, json!({"right": 0, "wrong": 0, "unclear": 0}));
     assert!(counted(&refrain, "canned").await >= 8);
@@ -147,9 +149,7 @@ async fn an_answer_that_everything_gets_teaches_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_do_not_show_whether_they_agree_move_nothing() {
-    let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, LEARNS).await;
-    hold_back(&refrain, &provider).await;
+    let (provider, refrain) = start().await;
     teach(&refrain, &provider, |at, text, _| format!("{} {text} ", own(at)).repeat(60)).await;
     let learnt = lessons(&refrain).await;
     assert!(learnt["unclear"].as_u64() >= Some(8) && learnt["right"] == 0 && learnt["wrong"] == 0, "{learnt}");
@@ -170,9 +170,7 @@ async fn a_cache_that_does_not_learn_looks_at_no_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_was_learnt_a_guard_forbids_what_it_forbids() {
-    let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, LEARNS).await;
-    hold_back(&refrain, &provider).await;
+    let (provider, refrain) = start().await;
     teach(&refrain, &provider, |at, _, _| own(at)).await;
     let loose = target(&refrain, &[]).await;
     assert!(loose > 0.02, "{loose}");
@@ -190,9 +188,7 @@ async fn whatever_was_learnt_a_guard_forbids_what_it_forbids() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_tenant_asks_moves_nothing_of_another_ones() {
-    let provider = Provider::start().await;
-    let refrain = Refrain::start(&provider, LEARNS).await;
-    hold_back(&refrain, &provider).await;
+    let (provider, refrain) = start().await;
     teach(&refrain, &provider, |at, _, _| own(at)).await;
     let other = [("authorization", "Bearer sk-somebody-else")];
     refrain.keep_with(&other, &ask(HELD_BACK.0)).await;

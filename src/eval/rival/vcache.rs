@@ -13,6 +13,8 @@
 //! a steep one in the middle of the gap, and the threshold's variance that of an even spread over the gap: unlike there,
 //! where it comes from a table by the number of observations.
 
+use crate::policy::evidence::logistic;
+
 /// Confidences that are tried.
 const STEPS: u32 = 50;
 /// The steepest curve.
@@ -161,11 +163,6 @@ fn quantile(share: f64) -> f64 {
         if normal(middle) < share { low = middle } else { high = middle }
     }
     f64::midpoint(low, high)
-}
-
-/// The probability behind log-odds.
-fn logistic(log_odds: f64) -> f64 {
-    1.0 / (1.0 + (-log_odds).exp())
 }
 
 #[cfg(test)]

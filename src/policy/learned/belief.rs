@@ -4,6 +4,8 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy::evidence::logistic;
+
 /// Weights: a constant, the cosine's place, the strictness that a pair stands, a guard's veto.
 const TERMS: usize = 4;
 /// The log-odds that a pair on the line of strictness 0 is right: four times of five.
@@ -62,11 +64,6 @@ impl Belief {
         let (nearness, judged) = (nearness.max(0.0), judged.max(LEAST_JUDGED));
         (ON_LINE + JUDGED * usual - constant - nearness * near) / judged
     }
-}
-
-/// The probability behind log-odds.
-fn logistic(log_odds: f64) -> f64 {
-    1.0 / (1.0 + (-log_odds).exp())
 }
 
 fn dot(a: &[f64; TERMS], b: &[f64; TERMS]) -> f64 {
