@@ -3,6 +3,7 @@
 //! Config files spell the fields in snake_case, the operator API in camelCase; both end here, validated whole.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -219,6 +220,8 @@ impl Default for CachePolicy {
     }
 }
 
+/// What [`CachePolicy::target_error_rate`] may be.
+pub const TARGETS: RangeInclusive<f64> = 0.001..=0.1;
 /// The longest ttl, in seconds: 100 years.
 pub const MAX_SECONDS: u64 = 3_155_760_000;
 
@@ -250,9 +253,9 @@ impl CachePolicy {
             return Err(Invalid::new("strategies", "is empty", "one or both of \"exact\", \"semantic\""));
         }
         unit("similarityThreshold", self.similarity_threshold, 1.0)?;
-        if !(0.001..=0.1).contains(&self.target_error_rate) {
+        if !TARGETS.contains(&self.target_error_rate) {
             let problem = format!("{} is out of range", self.target_error_rate);
-            return Err(Invalid::new("targetErrorRate", problem, "0.001 to 0.1"));
+            return Err(Invalid::new("targetErrorRate", problem, format!("{} to {}", TARGETS.start(), TARGETS.end())));
         }
         if self.learning && self.verifier == VerifierChoice::None {
             let accepted = "false, or \"verifier\": \"builtin\"";

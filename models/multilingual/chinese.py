@@ -27,6 +27,11 @@ def kept_texts(data):
     return {r["text"] for name in KEPT_STREAMS for r in P.rows(data / "streams" / f"{name}.dev.jsonl")}
 
 
+def requests(data):
+    """Chinese requests of xSID, which may be passed on; it has spaces between words."""
+    return [re.sub(r"(?<=[^\x00-\x7f]) +| +(?=[^\x00-\x7f])", "", r["text"]) for r in P.rows(data / "intents" / "xsid.dev.jsonl") if r["lang"] == "zh"]
+
+
 def split(data):
     """(reader, judge): each {set: [(a, b, label)]}, without a common text; what is tied to a kept stream is the judge's."""
     sets = P.load(data, CHINESE + OTHERS)

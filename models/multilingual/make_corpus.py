@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes what the multilingual model is trained on, watched with and judged with.
 
-    python make_corpus.py --data DIR --english DIR --base DIR --out DIR
+    python make_corpus.py --data DIR --english DIR --base DIR --out DIR [--clean]
 
 `--english` is what `../train/corpus.py` wrote; its judge's pairs stay the judge's. Of its training pairs a share is taken, so
-that English is about half of all. Writes `train.json`, `watch.json`, `judge.jsonl` and `token_weights.bin` as that one does.
+that English is about half of all. `--clean`
+trains on sets alone that may be passed on (`--english` must be made so, too); it is watched and judged with the same. Writes `train.json`, `watch.json`, `judge.jsonl` and `token_weights.bin` as that one does.
 """
 
 import argparse
@@ -41,14 +42,18 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("data", "english", "base", "out"):
         ap.add_argument(f"--{name}", type=pathlib.Path, required=True)
+    ap.add_argument("--clean", action="store_true")
     args = ap.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     reader, judge = Z.split(args.data)
+    if args.clean:
+        requests = [(t, t, 1) for t in Z.requests(args.data)]
+        reader = {"xsid": requests, **{name: reader[name] for name in Z.OTHERS}}
     kept = Z.kept_texts(args.data)
     out = english(args, kept)
     for name, ps in reader.items():
         out += [(a, b, l, .8 if l == 0 and name != "zh_minimal" else 1.0, name) for a, b, l in ps]
-        made = Z.make(ps, name, .7, .35) if name in Z.CHINESE else Z.numbers(ps, name, .5)
+        made = Z.numbers(ps, name, .5) if name in Z.OTHERS else Z.make(ps, name, .7, .35)
         out += [(a, b, l, 1.0, "made_zh:" + how) for a, b, l, how in made]
     out = [r for r in out if r[0] != r[1]]
     out.sort(key=lambda p: P.h(p[0] + "\0" + p[1] + "\0" + p[4], "order"))

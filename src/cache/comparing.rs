@@ -111,9 +111,9 @@ impl Cache {
     }
 }
 
-/// Are two answers the same words?
-pub(super) async fn same_words(one: &Answer, other: &Answer) -> bool {
-    matches!(read(one.clone(), other.clone()).await, Read::Told(Agreement::Same))
+/// The words of an entry's answer that are not its prompt's, see [`agreement::frame`]; `None` for one that is not compared.
+pub(super) fn frame(entry: &Entry) -> Option<String> {
+    small_text(&entry.answer).map(|said| agreement::frame(&said, &entry.text))
 }
 
 /// What the words of two answers say.

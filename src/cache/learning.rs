@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
-use crate::cache::comparing::{same_words, tells};
+use crate::cache::comparing::{frame, tells};
 use crate::embedding::Embedding;
 use crate::policy::agreement::Agreement;
 use crate::policy::directives::Directives;
@@ -28,13 +28,16 @@ use crate::types::{CacheId, EntryId, ExactKey, TenantId};
 /// The key of what was learnt among the store's settings.
 const PREFIX: &str = "learned/";
 /// The version of what is kept there.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Owners' parts of caches that learn, at most: those that come later do not.
 const MOST: usize = 10_000;
 /// Earlier prompts that are looked at for one whose answer says something.
 const LOOKED_AT: usize = 4;
 /// Prompts of late that are remembered to tell an answer from one that is given to everything.
 const OF_LATE: usize = 16;
+
+/// Far prompts of late with other answers from which on an answer is taken as one to its prompt.
+const ENOUGH: usize = 3;
 
 /// What was learnt in an owner's part of a cache.
 #[derive(Clone, Serialize, Deserialize)]
@@ -103,17 +106,21 @@ impl Lessons {
         its.map(|(scope, taught)| (*scope, taught.learned.labels)).collect()
     }
 
-    /// Prompts of late, the last one first; notes another one.
-    fn of_late(&self, scope: LabelScope, asked: ExactKey) -> Vec<ExactKey> {
+    /// Remembers a prompt for [`Lessons::of_late`].
+    fn note(&self, scope: LabelScope, asked: ExactKey) {
         let mut all = self.of_late.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST && !all.contains_key(&scope) {
             all.clear(); // Gathered again with the next prompts.
         }
         let late = all.entry(scope).or_default();
-        let before = late.iter().copied().collect();
         late.push_front(asked);
         late.truncate(OF_LATE);
-        before
+    }
+
+    /// Prompts of late, the last one first.
+    fn of_late(&self, scope: &LabelScope) -> Vec<ExactKey> {
+        let all = self.of_late.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(scope).into_iter().flatten().copied().collect()
     }
 }
 
@@ -137,13 +144,15 @@ impl Cache {
         Some(format!("{embedder} {}", self.inner.verifier.mark(&embedder)?))
     }
 
-    fn learns(&self, cache: &CacheId) -> bool {
+    /// Does this cache's policy say so?
+    pub(super) fn learns(&self, cache: &CacheId) -> bool {
         self.inner.policies.get(cache).is_some_and(|policy| policy.learning)
     }
 
     /// Compares a kept answer with the one to the nearest earlier prompt, and learns from that; the metric's label.
     pub(super) async fn learn_from_nearest(&self, asked: &ExactKey) -> &'static str {
         let Some(asked) = self.by_key(asked).await else { return "gone" };
+        self.inner.lessons.note(self.label_scope(&asked.entry.cache, asked.entry.tenant), asked.entry.exact_key);
         let stored = match self.nearest_earlier(&asked).await {
             Ok(Some(stored)) => stored,
             Ok(None) => return "nothing-near",
@@ -157,11 +166,9 @@ impl Cache {
 
     /// Learns that the answers of two entries agree or not; the metric's label.
     pub(super) async fn learn_from(&self, stored: &Stored, asked: &Stored, says: Agreement) -> &'static str {
-        if !self.learns(&asked.entry.cache) {
-            return "off";
-        }
-        let canned = says == Agreement::Same && self.is_canned(asked).await;
-        if canned {
+        // Two answers that differ in more than numbers and prompts say that they do, whatever others get.
+        let telling = says == Agreement::Other && frame(&stored.entry) != frame(&asked.entry);
+        if says != Agreement::Unclear && !telling && self.is_canned(asked).await {
             return "canned";
         }
         match self.seen_as(stored, asked).await {
@@ -192,21 +199,25 @@ impl Cache {
         Ok(None)
     }
 
-    /// Is this answer given to a prompt of late that is far from this one, too? Then it says nothing of prompts: neither
-    /// does one for which there is no such prompt to compare with.
+    /// Does a prompt of late that is far from this one get the same answer, but for its numbers and the prompt's own
+    /// words? Then it says nothing of prompts: neither does one for which there are too few such prompts to tell.
     async fn is_canned(&self, asked: &Stored) -> bool {
         let entry = &asked.entry;
-        let late = self.inner.lessons.of_late(self.label_scope(&entry.cache, entry.tenant), entry.exact_key);
         let Ok(vector) = self.inner.embedder.embed(&entry.text).await else { return true };
-        for key in late {
-            if let Some(other) = self.by_key(&key).await
-                && other.entry.partition == entry.partition
-                && self.is_far(&vector, &other).await
-            {
-                return same_words(&other.entry.answer, &entry.answer).await;
+        let mut far = 0;
+        for key in self.inner.lessons.of_late(&self.label_scope(&entry.cache, entry.tenant)) {
+            let Some(other) = self.by_key(&key).await.filter(|other| other.entry.partition == entry.partition) else {
+                continue;
+            };
+            let same = frame(entry) == frame(&other.entry);
+            if (same || far < ENOUGH) && self.is_far(&vector, &other).await {
+                if same {
+                    return true;
+                }
+                far += 1;
             }
         }
-        true
+        far < ENOUGH
     }
 
     async fn is_far(&self, vector: &Embedding, other: &Stored) -> bool {
@@ -218,15 +229,15 @@ impl Cache {
         evidence::place(cosine, f64::from(self.inner.embedder.calibrated_similarity()))
     }
 
-    /// The pair of two entries as a lookup would have seen it; `None` where the verifier has no say, or they are too far
-    /// apart to be learnt from.
+    /// The pair of two entries as a lookup would have seen it; `None` where the verifier has no say, a guard forbids it,
+    /// or they are too far apart to be learnt from.
     async fn seen_as(&self, stored: &Stored, asked: &Stored) -> Option<Neighbours> {
         let (entry, policy) = (&asked.entry, self.inner.policies.get(&asked.entry.cache)?);
         let seen = self.compare(&stored.entry.text, &entry.text).await;
         let vetoed = seen.vetoes.iter().any(|veto| veto.guard.is_on(&policy.guards));
         let near = self.place(seen.cosine);
-        let judged = seen.bypass.is_none() && near >= NEAREST_FROM;
-        let lesson = Lesson { near, target: seen.target.filter(|_| judged)?, vetoed };
+        let judged = seen.bypass.is_none() && !vetoed && near >= NEAREST_FROM;
+        let lesson = Lesson { near, target: seen.target.filter(|_| judged)? };
         Some(Neighbours { stored: stored.entry.id, cache: entry.cache.clone(), owner: entry.tenant, lesson })
     }
 

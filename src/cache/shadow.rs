@@ -108,7 +108,9 @@ impl Cache {
             Ok(agreement) => agreement,
             Err(why) => return why,
         };
-        metrics::lesson(self.learn_from(&stored, &asked, agreement).await);
+        if self.learns(&asked.entry.cache) {
+            metrics::lesson(self.learn_from(&stored, &asked, agreement).await);
+        }
         let wrong = match agreement {
             Agreement::Same => false,
             Agreement::Other => true,

@@ -20,7 +20,8 @@ use clap::{Parser, Subcommand};
 
 /// A semantic cache in front of LLM calls that serves a stored answer only when it is right.
 #[derive(Parser)]
-#[command(version, about, after_help = "Example:\n  refrain serve --config refrain.toml")]
+#[command(version, about, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Example:\n  refrain serve --config refrain.toml")]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

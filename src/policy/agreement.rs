@@ -73,6 +73,19 @@ pub fn by_cosine(one: &str, other: &str, cosine: f64, same_from: f64) -> Agreeme
     }
 }
 
+/// What is left of an answer without the prompt that it repeats, and without its numbers and identifiers where it has more
+/// than these. Two answers to far prompts that leave the same are an answer to anything.
+pub fn frame(answer: &str, prompt: &str) -> String {
+    let bare = folded(answer).replace(&folded(prompt), " ");
+    let parts = |c: char| !c.is_ascii_alphanumeric() && !"-_:".contains(c);
+    let unnumbered = |run: &'_ str| {
+        let word = run.trim_end_matches(parts);
+        if word.contains(char::is_numeric) { run[word.len()..].to_owned() } else { run.to_owned() }
+    };
+    let words: String = bare.split_inclusive(parts).map(unnumbered).collect();
+    folded(if words.contains(char::is_alphanumeric) { &words } else { &bare })
+}
+
 /// Case, white space, and punctuation, quotes and emphasis at the ends make no other answer.
 fn folded(text: &str) -> String {
     let composed: String = text.nfkc().flat_map(char::to_lowercase).collect();

@@ -7,20 +7,34 @@ use crate::support::{Provider, Refrain, Reply, ask, wait_until};
 const CACHE: &str = "/v1/caches/default";
 const LEARNS: &str = "[caches.default]\nlearning = true";
 
-/// Questions and rewordings of which the default target serves hardly one.
-pub const REWORDED: [(&str, &str); 12] = [
+/// Questions and rewordings, near and guarded by nothing.
+pub const REWORDED: [(&str, &str); 26] = [
     ("How do I reset my password?", "I forgot my password, how can I get a new one?"),
     ("How can I cancel my subscription?", "What do I have to do to end my subscription?"),
     ("Where can I download my invoice?", "Where do I find the invoice to download?"),
     ("How do I change the language of the app?", "Can I switch the app to another language?"),
     ("How long does delivery take?", "When will my delivery arrive?"),
-    ("How do I contact support?", "What is the way to reach the support team?"),
-    ("How do I add a team member?", "How can I invite somebody to my team?"),
-    ("Can I pay by bank transfer?", "Is it possible to pay with a bank transfer?"),
     ("How do I delete my account?", "What are the steps for deleting my account?"),
     ("How do I export my data?", "In which way can I get an export of my data?"),
-    ("What is the size limit for uploads?", "How large may an uploaded file be?"),
+    ("How large may uploads be?", "What is the size limit for uploads?"),
     ("How do I connect my printer?", "How can I get my printer connected?"),
+    ("How do I change my email address?", "What must I do to get my email address changed?"),
+    ("How do I rename a folder?", "Please tell me the way to give a folder another name"),
+    ("How do I turn on dark mode?", "I would like to use dark mode, how does that go?"),
+    ("How do I archive a project?", "I want a project archived, how does one do it?"),
+    ("How do I print a label?", "I have to get a label printed, how?"),
+    ("How do I merge two contacts?", "What is the way of merging two contacts into one?"),
+    ("How do I install the update?", "The update, how is it installed?"),
+    ("How do I mute a channel?", "Is there some way in which a channel gets muted?"),
+    ("How do I restore a backup?", "My backup has to be restored, what do I do?"),
+    ("How do I unlock the screen?", "The screen is locked, how do I get it unlocked?"),
+    ("How do I calibrate the scanner?", "What does one do for calibrating the scanner?"),
+    ("How do I book a meeting room?", "A meeting room has to be booked, how?"),
+    ("How do I renew my licence?", "My licence needs renewing, how do I go about it?"),
+    ("How do I replace the battery?", "I need to put in another battery, how is the battery replaced?"),
+    ("How do I clean the filter?", "The filter is dirty, how does one clean it?"),
+    ("How do I register for the webinar?", "In what way do I sign up for the webinar?"),
+    ("How do I track my parcel?", "I want to see where my parcel is, how can I track it?"),
 ];
 /// Another one, which is never taught.
 const HELD_BACK: (&str, &str) = ("How do I update my billing address?", "How can I get my billing address updated?");
@@ -56,23 +70,11 @@ async fn teach(refrain: &Refrain, provider: &Provider, answers: impl Fn(usize, &
         .await;
 }
 
-/// Words of their own for each question, and so many that two of them never agree by chance.
+/// Words of its own for each question, and so many that two of them never agree by chance.
 fn own(at: usize) -> String {
-    let topics = [
-        "passwords",
-        "plans",
-        "invoices",
-        "tongues",
-        "parcels",
-        "helpers",
-        "members",
-        "banks",
-        "accounts",
-        "archives",
-        "files",
-        "printers",
-    ];
-    format!("Open the page about {} and press the only button there.", topics[at])
+    let question = REWORDED[at].0.trim_end_matches('?');
+    let topic = question.rsplit(' ').next().unwrap_or_default();
+    format!("Open the page about the {topic} and press the only button there.")
 }
 
 /// A cache that learns, and keeps the question that is held back.
@@ -148,6 +150,48 @@ async fn an_answer_that_everything_gets_teaches_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn answers_that_differ_in_a_counter_or_repeat_the_prompt_teach_nothing() {
+    let counter = |at: usize, _: &str, again| format!("Answer {}.", 1371 + 2 * at + usize::from(again));
+    let echo = |_: usize, text: &str, _| format!("You asked: {text}");
+    for (name, answers) in [("counter", &counter as &dyn Fn(usize, &str, bool) -> String), ("echo", &echo)] {
+        let (provider, refrain) = start().await;
+        teach(&refrain, &provider, answers).await;
+        let learnt = lessons(&refrain).await;
+        assert_eq!((&learnt["right"], &learnt["wrong"]), (&json!(0), &json!(0)), "{name}: {learnt}");
+        assert!(is(target(&refrain, &[]).await, 0.01), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pairs_that_a_guard_forbids_are_no_labels() {
+    let (provider, refrain) = start().await;
+    let before = looked_at(&refrain).await;
+    for (at, (thing, _)) in REWORDED.iter().enumerate() {
+        for way in ["enable", "disable"] {
+            provider.next(Reply::text(&own(at)));
+            let asked = format!("{thing} I have to {way} it first.");
+            refrain.keep_with(&[("cache-control", "no-cache")], &ask(&asked)).await;
+        }
+    }
+    wait_until("all are looked at", async || looked_at(&refrain).await >= before + 2 * REWORDED.len() as u64).await;
+    assert!(counted(&refrain, "not-judged").await >= 20);
+    assert_eq!(lessons(&refrain).await["right"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handful_of_answers_that_agree_loosens_nothing() {
+    let (provider, refrain) = start().await;
+    for (at, (question, reworded)) in REWORDED.iter().enumerate().take(8) {
+        for text in [question, reworded] {
+            provider.next(Reply::text(&own(at)));
+            refrain.keep_with(&[("cache-control", "no-cache")], &ask(text)).await;
+        }
+    }
+    wait_until("some are learnt from", async || counted(&refrain, "right").await >= 3).await;
+    assert!(is(target(&refrain, &[]).await, 0.01));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn answers_that_do_not_show_whether_they_agree_move_nothing() {
     let (provider, refrain) = start().await;
     teach(&refrain, &provider, |at, text, _| format!("{} {text} ", own(at)).repeat(60)).await;
@@ -180,9 +224,10 @@ async fn whatever_was_learnt_a_guard_forbids_what_it_forbids() {
         ("How do I fly from Paris to London?", "How do I fly from London to Paris?", "guard-direction"),
     ] {
         refrain.keep(&ask(stored)).await;
-        let answer = refrain.chat(&ask(asked)).await;
-        assert_eq!(answer.outcome(), "miss", "{asked}");
-        assert!(answer.header("cache-status").contains(guard), "{}", answer.header("cache-status"));
+        let lookup = json!({"request": ask(asked), "explain": true});
+        let told = refrain.send("POST", &format!("{CACHE}/lookup"), &[], Some(&lookup)).await.json();
+        assert_eq!(told["outcome"], "miss", "{told}");
+        assert_eq!(told["candidates"][0]["verdict"], guard, "{told}");
     }
 }
 

@@ -76,6 +76,18 @@ async fn a_verifiers_files_are_listed_and_verified_like_a_models() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_option_before_a_command_is_refused_and_not_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("good.toml");
+    std::fs::write(&path, "").unwrap();
+    let file = ["--config", path.to_str().unwrap()];
+    let (code, said) = run(&[&file[..], &["check-config"]].concat()).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--config"), "{said}");
+    assert_eq!(run(&[&["check-config"], &file[..]].concat()).await.0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bad_configuration_names_file_line_field_and_what_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bad.toml");

@@ -42,7 +42,8 @@ impl Verified {
     }
 
     fn passes(&self, at: usize, seen: &Seen) -> bool {
-        let target = self.learned.target(self.place(seen), self.ways.target);
+        let usual = self.ways.target;
+        let target = if self.ways.learns { self.learned.target(self.place(seen), usual) } else { usual };
         let trusted = seen.target.is_some_and(|strictest| strictest <= target);
         trusted && !seen.vetoed && !self.records[at].forbids(&seen.signals, self.card)
     }
@@ -57,11 +58,11 @@ impl Player for Verified {
     }
 
     fn missed(&mut self, _: usize, right: &dyn Fn(usize) -> bool) -> bool {
-        let learns = |seen: &Seen| self.ways.learns && !seen.moves && self.place(seen) >= NEAREST_FROM;
+        let learns = |seen: &Seen| self.ways.learns && !seen.moves && !seen.vetoed && self.place(seen) >= NEAREST_FROM;
         if let Some((at, seen)) = self.nearest.filter(|(_, seen)| learns(seen))
             && let Some(target) = seen.target
         {
-            let lesson = Lesson { near: self.place(&seen), target, vetoed: seen.vetoed };
+            let lesson = Lesson { near: self.place(&seen), target };
             self.learned.learn(&lesson, if right(at) { Agreement::Same } else { Agreement::Other });
         }
         true

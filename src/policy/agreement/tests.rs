@@ -100,3 +100,18 @@ proptest::proptest! {
         proptest::prop_assert_eq!(by_words(&a, &b), by_words(&b, &a));
     }
 }
+
+#[test]
+fn the_frame_of_an_answer_is_what_it_says_besides_its_prompt_and_its_numbers() {
+    for (answer, prompt, left) in [
+        ("Answer 1371.", "How do I cook rice?", "answer"),
+        ("You asked: How do I cook rice?", "how do I  cook rice?", "you asked"),
+        ("Request 3f2a-77b1 was taken at 12:30.", "Please", "request was taken at"),
+        ("问题“怎么煮饭？”的答案是第17号。", "怎么煮饭？", "问题“ ?”的答案是第号"),
+        ("Steam it.", "How do I cook rice?", "steam it"),
+    ] {
+        assert_eq!(frame(answer, prompt), left, "{answer}");
+    }
+    assert_eq!(frame("42", "What is six times seven?"), "42", "a number that is all of it is its words");
+    assert_eq!(frame("How do I cook rice?", "How do I cook rice?"), "", "an echo says nothing");
+}
