@@ -118,6 +118,7 @@ mod tests {
             ("最新的手机", "最新"),
             ("现在谁是总统", "现在"),
             ("下个月放假几天", "下个月"),
+            ("黄金的价格会上涨吗", "会上涨"),
             ("Who is now the head of the bank?", "is now"),
             ("What were last quarter's sales?", "last quarter"),
         ] {

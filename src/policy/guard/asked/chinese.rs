@@ -1,7 +1,7 @@
 //! What Chinese questions ask for beyond their question word.
 //!
 //! Where the words of a sentence are few and stand together without a space, one of them turns the question: 怎么做 (make
-//! it) and 怎么用 (use it), 跌了吗 (has it fallen) and 会跌吗 (will it), 什么好 (the best of them) and 有什么 (what there
+//! it) and 怎么用 (use it), 跌了吗 (has it fallen), 会跌吗 (will it) and 跌了怎么办 (what then), 什么好 (the best of them) and 有什么 (what there
 //! is), 胆怯的怯 (a character) and 胆怯 (the word), 自己 (myself) and 别人 (somebody else).
 
 use crate::policy::guard::fold::is_han;
@@ -117,6 +117,14 @@ enum Tense {
     Future,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lasts {
+    /// 煮多久.
+    InAll,
+    /// 煮多久了.
+    SoFar,
+}
+
 /// How a question about a kind of things ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
@@ -135,6 +143,10 @@ pub(super) struct Facets {
     character: Option<char>,
     deed: Option<&'static str>,
     tense: Option<Tense>,
+    /// A question word that asks, where 吗 does not.
+    open_question: bool,
+    /// How long it takes, or how long it has been.
+    lasts: Option<Lasts>,
     which: Option<Which>,
     /// Ends in 什么: nothing is said of the kind of thing.
     open: bool,
@@ -153,6 +165,8 @@ impl Facets {
             character: character(&spelt.chars().collect::<Vec<_>>()),
             deed: deed(&spelt),
             tense: tense(bare),
+            open_question: !bare.ends_with(['吗', '么']) && QUESTION.iter().any(|word| bare.contains(word)),
+            lasts: lasts(bare),
             which: which(bare),
             open: bare.ends_with("什么") || bare.ends_with('啥'),
             person: person(&spelt),
@@ -166,12 +180,24 @@ impl Facets {
         }
         let deeds = self.deed.zip(other.deed).filter(|(ours, theirs)| ours != theirs);
         let deed = deeds.map(|(ours, theirs)| format!("{ours:?} against {theirs:?}"));
-        let plain = || self.tenses(other).or_else(|| self.kinds(other)).or_else(|| self.persons(other));
+        let happened = || self.happened(other).or_else(|| other.happened(self));
+        let times = || self.tenses(other).or_else(happened).or_else(|| self.durations(other));
+        let plain = || times().or_else(|| self.kinds(other)).or_else(|| self.persons(other));
         deed.or_else(|| plain().map(str::to_owned))
     }
 
     fn tenses(&self, other: &Self) -> Option<&'static str> {
         (self.tense? != other.tense?).then_some("了 against 会")
+    }
+
+    /// 发烧了吗 against 发烧怎么办. It may have happened in both where only one asks.
+    fn happened(&self, other: &Self) -> Option<&'static str> {
+        (self.tense? == Tense::Done && other.open_question)
+            .then_some("whether it has happened against what, how or when")
+    }
+
+    fn durations(&self, other: &Self) -> Option<&'static str> {
+        (self.lasts? != other.lasts?).then_some("how long it has been against how long it takes")
     }
 
     fn persons(&self, other: &Self) -> Option<&'static str> {
@@ -219,6 +245,16 @@ fn tense(bare: &str) -> Option<Tense> {
     }
 }
 
+/// 学多久, 学多久了; 学了多久 may be either.
+fn lasts(bare: &str) -> Option<Lasts> {
+    let asked = ["多久", "多长时间", "几天", "几年", "几个月"].iter().any(|word| bare.contains(word));
+    match bare.matches('了').count() {
+        0 if asked => Some(Lasts::InAll),
+        1.. if asked && bare.ends_with('了') => Some(Lasts::SoFar),
+        _ => None,
+    }
+}
+
 fn which(bare: &str) -> Option<Which> {
     let has = |words: &[&str]| words.iter().any(|word| bare.contains(word));
     let good = bare.trim_end_matches(['用', '吃', '看', '喝', '玩', '听', '些']).ends_with('好');
@@ -255,6 +291,9 @@ mod tests {
             ("如何制作风筝", "风筝怎么卖"),
             ("怎么取钱", "怎么存钱"),
             ("油价涨了吗", "油价会涨吗"),
+            ("宝宝发烧怎么办", "宝宝发烧了吗"),
+            ("货什么时候发", "货发了没有"),
+            ("鸡蛋煮多久", "鸡蛋煮多久了"),
             ("什么牌子的雨伞好", "有什么牌子的雨伞"),
             ("雨伞是什么牌子的", "雨伞什么牌子好用"),
             ("排比句是什么", "排比句有什么"),
@@ -275,6 +314,9 @@ mod tests {
             ("灯笼怎么做", "灯笼的做法"),
             ("怎么使用计算器", "计算器怎样用"),
             ("要下雨了吗", "会下雨吗"),
+            ("你学了多久", "你学多久了"),
+            ("鸡蛋要煮多久", "煮鸡蛋要多长时间"),
+            ("宝宝发烧了怎么办", "宝宝发烧怎么办"),
             ("什么牌子的雨伞好", "哪个牌子的雨伞好"),
             ("有什么好看的书", "什么书好看"),
             ("杭州有什么特产", "杭州的特产是什么"),
