@@ -29,7 +29,8 @@ def kept_texts(data):
 
 def requests(data):
     """Chinese requests of xSID, which may be passed on; it has spaces between words."""
-    return [re.sub(r"(?<=[^\x00-\x7f]) +| +(?=[^\x00-\x7f])", "", r["text"]) for r in P.rows(data / "intents" / "xsid.dev.jsonl") if r["lang"] == "zh"]
+    texts = (r["text"] for r in P.rows(data / "intents" / "xsid.dev.jsonl") if r["lang"] == "zh")
+    return [re.sub(r"(?<=[^\x00-\x7f]) +| +(?=[^\x00-\x7f])", "", text) for text in texts]
 
 
 def split(data):

@@ -4,8 +4,8 @@
     python make_corpus.py --data DIR --english DIR --base DIR --out DIR [--clean]
 
 `--english` is what `../train/corpus.py` wrote; its judge's pairs stay the judge's. Of its training pairs a share is taken, so
-that English is about half of all. `--clean`
-trains on sets alone that may be passed on (`--english` must be made so, too); it is watched and judged with the same. Writes `train.json`, `watch.json`, `judge.jsonl` and `token_weights.bin` as that one does.
+that English is about half of all. `--clean` trains on sets alone that may be passed on (`--english` must be made so, too); it is
+watched and judged with the same. Writes `train.json`, `watch.json`, `judge.jsonl` and `token_weights.bin` as that one does.
 """
 
 import argparse

@@ -112,8 +112,11 @@ impl Cache {
 }
 
 /// The words of an entry's answer that are not its prompt's, see [`agreement::frame`]; `None` for one that is not compared.
-pub(super) fn frame(entry: &Entry) -> Option<String> {
-    small_text(&entry.answer).map(|said| agreement::frame(&said, &entry.text))
+pub(super) async fn frame(entry: &Entry) -> Option<String> {
+    let (answer, prompt) = (entry.answer.clone(), entry.text.clone());
+    // Folding a long answer takes milliseconds.
+    let frame = move || small_text(&answer).map(|said| agreement::frame(&said, &prompt));
+    tokio::task::spawn_blocking(frame).await.ok().flatten()
 }
 
 /// What the words of two answers say.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Cache;
 use crate::cache::comparing::{frame, tells};
 use crate::embedding::Embedding;
+use crate::entry::Entry;
 use crate::policy::agreement::Agreement;
 use crate::policy::directives::Directives;
 use crate::policy::evidence;
@@ -35,7 +36,6 @@ const MOST: usize = 10_000;
 const LOOKED_AT: usize = 4;
 /// Prompts of late that are remembered to tell an answer from one that is given to everything.
 const OF_LATE: usize = 16;
-
 /// Far prompts of late with other answers from which on an answer is taken as one to its prompt.
 const ENOUGH: usize = 3;
 
@@ -152,7 +152,7 @@ impl Cache {
     /// Compares a kept answer with the one to the nearest earlier prompt, and learns from that; the metric's label.
     pub(super) async fn learn_from_nearest(&self, asked: &ExactKey) -> &'static str {
         let Some(asked) = self.by_key(asked).await else { return "gone" };
-        self.inner.lessons.note(self.label_scope(&asked.entry.cache, asked.entry.tenant), asked.entry.exact_key);
+        self.note(&asked.entry);
         let stored = match self.nearest_earlier(&asked).await {
             Ok(Some(stored)) => stored,
             Ok(None) => return "nothing-near",
@@ -164,10 +164,15 @@ impl Cache {
         }
     }
 
+    /// Remembers the prompt of a kept answer: others may be far from it and get the same.
+    pub(super) fn note(&self, entry: &Entry) {
+        self.inner.lessons.note(self.label_scope(&entry.cache, entry.tenant), entry.exact_key);
+    }
+
     /// Learns that the answers of two entries agree or not; the metric's label.
     pub(super) async fn learn_from(&self, stored: &Stored, asked: &Stored, says: Agreement) -> &'static str {
         // Two answers that differ in more than numbers and prompts say that they do, whatever others get.
-        let telling = says == Agreement::Other && frame(&stored.entry) != frame(&asked.entry);
+        let telling = says == Agreement::Other && frame(&stored.entry).await != frame(&asked.entry).await;
         if says != Agreement::Unclear && !telling && self.is_canned(asked).await {
             return "canned";
         }
@@ -204,12 +209,12 @@ impl Cache {
     async fn is_canned(&self, asked: &Stored) -> bool {
         let entry = &asked.entry;
         let Ok(vector) = self.inner.embedder.embed(&entry.text).await else { return true };
-        let mut far = 0;
+        let (own, mut far) = (frame(entry).await, 0);
         for key in self.inner.lessons.of_late(&self.label_scope(&entry.cache, entry.tenant)) {
             let Some(other) = self.by_key(&key).await.filter(|other| other.entry.partition == entry.partition) else {
                 continue;
             };
-            let same = frame(entry) == frame(&other.entry);
+            let same = own == frame(&other.entry).await;
             if (same || far < ENOUGH) && self.is_far(&vector, &other).await {
                 if same {
                     return true;

@@ -109,6 +109,7 @@ impl Cache {
             Err(why) => return why,
         };
         if self.learns(&asked.entry.cache) {
+            self.note(&asked.entry);
             metrics::lesson(self.learn_from(&stored, &asked, agreement).await);
         }
         let wrong = match agreement {

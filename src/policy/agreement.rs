@@ -76,11 +76,12 @@ pub fn by_cosine(one: &str, other: &str, cosine: f64, same_from: f64) -> Agreeme
 /// What is left of an answer without the prompt that it repeats, and without its numbers and identifiers where it has more
 /// than these. Two answers to far prompts that leave the same are an answer to anything.
 pub fn frame(answer: &str, prompt: &str) -> String {
-    let bare = folded(answer).replace(&folded(prompt), " ");
+    let (said, prompt) = (folded(answer), folded(prompt));
+    let bare = if prompt.is_empty() { said } else { said.replace(&prompt, " ") };
     let parts = |c: char| !c.is_ascii_alphanumeric() && !"-_:".contains(c);
-    let unnumbered = |run: &'_ str| {
+    let unnumbered = |run: &'_ str| -> String {
         let word = run.trim_end_matches(parts);
-        if word.contains(char::is_numeric) { run[word.len()..].to_owned() } else { run.to_owned() }
+        if word.contains(char::is_numeric) { run[word.len()..].into() } else { run.into() }
     };
     let words: String = bare.split_inclusive(parts).map(unnumbered).collect();
     folded(if words.contains(char::is_alphanumeric) { &words } else { &bare })

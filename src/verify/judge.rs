@@ -249,16 +249,14 @@ impl Judge {
     /// The lines for a rate of false hits, 0 to 1: between two measured rates, in proportion to their logarithms. Under
     /// the least one they go on towards probability 1 for rate 0; above the largest one they are its own.
     pub fn lines(&self, rate: f64) -> Marks {
-        let (first, last) = (self.lines[0], self.lines[self.lines.len() - 1]);
+        let first = self.lines[0];
         if rate < first.rate {
             return self.marks(first, CERTAIN, 1.0 - rate / first.rate);
         }
-        let Some(above) = self.lines.iter().position(|line| line.rate >= rate) else {
-            return self.marks(last, last, 0.0);
-        };
+        let above = self.lines.iter().position(|line| line.rate >= rate).unwrap_or(self.lines.len() - 1);
         let (low, high) = (self.lines[above.saturating_sub(1)], self.lines[above]);
         let span = (high.rate / low.rate).ln();
-        self.marks(low, high, if span > 0.0 { (rate / low.rate).ln() / span } else { 1.0 })
+        self.marks(low, high, if span > 0.0 { ((rate / low.rate).ln() / span).min(1.0) } else { 1.0 })
     }
 
     /// The lines at `share`, 0 to 1, of the way from one to another.

@@ -181,14 +181,17 @@ async fn pairs_that_a_guard_forbids_are_no_labels() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handful_of_answers_that_agree_loosens_nothing() {
     let (provider, refrain) = start().await;
+    let before = looked_at(&refrain).await;
     for (at, (question, reworded)) in REWORDED.iter().enumerate().take(8) {
         for text in [question, reworded] {
             provider.next(Reply::text(&own(at)));
             refrain.keep_with(&[("cache-control", "no-cache")], &ask(text)).await;
         }
     }
-    wait_until("some are learnt from", async || counted(&refrain, "right").await >= 3).await;
-    assert!(is(target(&refrain, &[]).await, 0.01));
+    wait_until("all are looked at", async || looked_at(&refrain).await >= before + 16).await;
+    let learnt = lessons(&refrain).await;
+    assert!(learnt["right"].as_u64() >= Some(3), "{learnt}");
+    assert!(is(target(&refrain, &[]).await, 0.01), "{learnt}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

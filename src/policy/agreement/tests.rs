@@ -112,6 +112,7 @@ fn the_frame_of_an_answer_is_what_it_says_besides_its_prompt_and_its_numbers() {
     ] {
         assert_eq!(frame(answer, prompt), left, "{answer}");
     }
+    assert_eq!(frame("Pardon?", "?"), "pardon", "a prompt without words is nowhere in it");
     assert_eq!(frame("42", "What is six times seven?"), "42", "a number that is all of it is its words");
     assert_eq!(frame("How do I cook rice?", "How do I cook rice?"), "", "an echo says nothing");
 }

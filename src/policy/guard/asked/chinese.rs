@@ -1,8 +1,8 @@
 //! What Chinese questions ask for beyond their question word.
 //!
 //! Where the words of a sentence are few and stand together without a space, one of them turns the question: 怎么做 (make
-//! it) and 怎么用 (use it), 跌了吗 (has it fallen), 会跌吗 (will it) and 跌了怎么办 (what then), 什么好 (the best of them) and 有什么 (what there
-//! is), 胆怯的怯 (a character) and 胆怯 (the word), 自己 (myself) and 别人 (somebody else).
+//! it) and 怎么用 (use it), 跌了吗 (has it fallen), 会跌吗 (will it) and 跌了怎么办 (what then), 什么好 (the best of them) and
+//! 有什么 (what there is), 胆怯的怯 (a character) and 胆怯 (the word), 自己 (myself) and 别人 (somebody else).
 
 use crate::policy::guard::fold::is_han;
 use crate::policy::guard::nearness::Nearness;
