@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use crate::cache::PolicyError;
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 use crate::http::body;
 use crate::http::render::Problem;
 use crate::http::state::App;
@@ -43,7 +43,7 @@ pub async fn put(
 ) -> Result<Response, Problem> {
     let id: CacheId = cache.parse()?;
     let bytes = body::read_json_bytes(&app, &headers, body).await?;
-    let policy = document::put(&bytes).map_err(Error::Unprocessable)?;
+    let policy = document::put(&bytes).and_then(|policy| workable(&app, policy)).map_err(Error::Unprocessable)?;
     let (cache, named) = (app.cache.clone(), id.clone());
     let change = async move { cache.change_policy::<PolicyError>(&named, |_| Ok(policy)).await };
     let (policy, created) = whole(&app, change).await?.map_err(changed)?;
@@ -61,11 +61,12 @@ pub async fn patch(
 ) -> Result<Json<Value>, Problem> {
     let id: CacheId = cache.parse()?;
     let bytes = body::read_json_bytes(&app, &headers, body).await?;
-    let change = move |current: Option<&CachePolicy>| match current {
-        Some(current) => document::patch(current, &bytes).map_err(|invalid| Patched(Error::Unprocessable(invalid))),
-        None => Err(Patched(unknown(&cache))),
+    let (engine, named, service) = (app.cache.clone(), id.clone(), app.clone());
+    let change = move |current: Option<&CachePolicy>| {
+        let current = current.ok_or_else(|| Patched(unknown(&cache)))?;
+        let patched = document::patch(current, &bytes).and_then(|policy| workable(&service, policy));
+        patched.map_err(|invalid| Patched(Error::Unprocessable(invalid)))
     };
-    let (engine, named) = (app.cache.clone(), id.clone());
     let changing = async move { engine.change_policy(&named, change).await };
     let (policy, _) = whole(&app, changing).await?.map_err(|p: Patched| p.0)?;
     tracing::info!(cache = %id, "policy changed");
@@ -99,6 +100,14 @@ pub async fn stats(State(app): State<App>, Path(cache): Path<String>) -> Result<
 /// `GET /v1/config`
 pub async fn config(State(app): State<App>) -> Json<Value> {
     Json(app.config.masked())
+}
+
+/// The policy, if this service can follow it.
+fn workable(app: &App, policy: CachePolicy) -> Result<CachePolicy, Invalid> {
+    if policy.learning && !app.cache.verifier().is_there() {
+        return Err(Invalid::new("learning", "has no effect in a service without a verifier", "false"));
+    }
+    Ok(policy)
 }
 
 /// A change that is made whole even when its caller leaves half way.

@@ -244,3 +244,17 @@ async fn what_one_tenant_asks_moves_nothing_of_another_ones() {
     let own = target(&refrain, &[]).await;
     assert!(own > 0.02, "{own}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_a_verifier_refuses_a_policy_that_learns() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "[verifier]\nmodel = \"none\"").await;
+    let asked = json!({"learning": true});
+    for method in ["PUT", "PATCH"] {
+        let refused = refrain.send(method, CACHE, &[], Some(&asked)).await;
+        assert_eq!(refused.status, 422, "{method}: {}", refused.text());
+        assert!(refused.text().contains("learning") && refused.text().contains("verifier"), "{}", refused.text());
+    }
+    let policy = refrain.send("GET", CACHE, &[], None).await.json();
+    assert_eq!(policy["learning"], false);
+}
