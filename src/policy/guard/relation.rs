@@ -26,6 +26,9 @@ const OPPOSED: [(&str, &str); 15] = [
     ("and", "or"),
 ];
 
+/// After these, "to" leads to a verb and not to a place.
+const INFINITIVE: [&str; 8] = ["possible", "able", "allowed", "how", "want", "need", "have", "like"];
+
 /// People that take a part, by the part's name: whose they are does not matter here.
 const PERSONS: [(&str, &str); 12] = [
     ("i", "i"),
@@ -155,7 +158,11 @@ fn sorted(words: &[String]) -> Vec<&str> {
 
 fn opposed(words: &[&str]) -> Vec<(&'static str, usize)> {
     let mut counts: Vec<(&'static str, usize)> = Vec::new();
-    for word in words.iter().filter(|word| (2..=7).contains(&word.len())) {
+    let infinitive = |at: usize| words[at] == "to" && at > 0 && INFINITIVE.contains(&words[at - 1]);
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| (2..=7).contains(&word.len())) {
+        if infinitive(at) {
+            continue;
+        }
         let known = OPPOSED.iter().flat_map(|(a, b)| [*a, *b]).find(|known| known == word);
         let Some(known) = known else { continue };
         match counts.iter_mut().find(|(word, _)| *word == known) {
@@ -196,6 +203,7 @@ mod tests {
             ("How do I move coins to my wallet?", "How do I move coins from my wallet?"),
             ("Which parcels were sent to Ann?", "Which parcels were sent by Ann?"),
             ("Reasons for a curfew", "Reasons against a curfew"),
+            ("What is the way to Oslo?", "What is the way from Oslo?"),
             ("Can I swap it within the month?", "Can I swap it after the month?"),
             ("the sum of p and q", "the sum of p or q"),
             ("Points in favour of a curfew", "Points against a curfew"),
@@ -221,6 +229,7 @@ mod tests {
             ("What should I do if my parcel is late?", "If my parcel is late, what should I do?"),
             ("How do I get to the station from here?", "How do I get from here to the station?"),
             ("What is the way to pay?", "How do I pay?"),
+            ("Can I pay by bank transfer?", "Is it possible to pay with a bank transfer?"),
             ("How many days of leave do I get?", "How many leave days do I get?"),
             ("Can I get my money back?", "Could I get my money back?"),
             ("How is Milvus utilized in Zilliz Cloud?", "How is Milvus utilized by Zilliz Cloud?"),
