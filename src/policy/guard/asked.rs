@@ -25,18 +25,22 @@ enum Wanted {
     Price,
     Meaning,
     Whether,
+    /// Which ones, where the same could be counted.
+    Ones,
 }
 
 impl Wanted {
     fn differs(self, other: Self) -> bool {
         let wide = |wanted: Self| matches!(wanted, Self::Manner | Self::Place);
         let price = |wanted: Self| matches!(wanted, Self::Amount | Self::Price);
-        self != other && !(wide(self) && wide(other)) && !(price(self) && price(other))
+        let counted = |one: Self, two: Self| one != Self::Ones || two == Self::Amount;
+        let like = wide(self) && wide(other) || price(self) && price(other);
+        self != other && !like && counted(self, other) && counted(other, self)
     }
 }
 
 /// Chinese question words. 怎么 alone may ask why, and 什么 and 哪个 anything.
-const HAN: [(&str, Wanted); 37] = [
+const HAN: [(&str, Wanted); 38] = [
     ("谁", Wanted::Person),
     ("哪位", Wanted::Person),
     ("何人", Wanted::Person),
@@ -65,6 +69,7 @@ const HAN: [(&str, Wanted); 37] = [
     ("多少", Wanted::Amount),
     ("几", Wanted::Amount),
     ("多少钱", Wanted::Price),
+    ("哪些", Wanted::Ones),
     ("多久", Wanted::Duration),
     ("多长时间", Wanted::Duration),
     ("多大", Wanted::Measure("多大")),
@@ -181,11 +186,17 @@ fn is_asking(folded: &str) -> bool {
         )
 }
 
-/// What the question words ask for, when they all ask for one thing.
+/// What the question words ask for, when they all ask for one thing; which ones, when they ask for nothing else.
 fn wanted(words: &[&str]) -> Option<(Wanted, String)> {
-    let mut all = (0..words.len()).filter_map(|i| asks(words[i], words.get(i + 1).copied().unwrap_or_default()));
-    let first = all.next()?;
-    all.all(|(wanted, _)| wanted == first.0).then_some(first)
+    let all = (0..words.len()).filter_map(|i| asks(words[i], words.get(i + 1).copied().unwrap_or_default()));
+    let (ones, others): (Vec<_>, Vec<_>) = all.partition(|(wanted, _)| *wanted == Wanted::Ones);
+    let Some(first) = others.first() else { return ones.into_iter().next() };
+    others.iter().all(|(wanted, _)| wanted == &first.0).then(|| first.clone())
+}
+
+/// A plural by its looks, and no verb: "is", "does".
+fn several(word: &str) -> bool {
+    word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") && !lexicon::is_function_word(word)
 }
 
 /// A question word, read with the word after it.
@@ -194,6 +205,7 @@ fn asks(word: &str, next: &str) -> Option<(Wanted, String)> {
         ("who" | "whom" | "whose", _) | ("what" | "which", "person") => (Wanted::Person, false),
         ("when", _) | ("what" | "which", "time" | "day" | "date" | "year") => (Wanted::Time, false),
         ("where", _) | ("what" | "which", "place" | "city" | "country") => (Wanted::Place, false),
+        ("what" | "which", next) if several(next) => (Wanted::Ones, true),
         ("why", _) | ("how", "come") | ("what", "reason") => (Wanted::Reason, false),
         ("how", "many" | "much") => (Wanted::Amount, true),
         ("how", "long") => (Wanted::Duration, true),
@@ -230,6 +242,9 @@ mod tests {
             ("Why does a kettle whistle?", "How does a kettle whistle?"),
             ("Summarise the report", "Translate the report"),
             ("List three metals", "Compare three metals"),
+            ("How many planets have rings?", "Which planets have rings?"),
+            ("How many herbs grow here?", "What herbs grow here?"),
+            ("店里有多少员工", "店里有哪些员工"),
             ("茶馆什么时候开门", "茶馆为什么开门"),
             ("谁开茶馆", "哪里开茶馆"),
             ("绿茶是什么", "绿茶怎么冲泡"),
@@ -246,6 +261,9 @@ mod tests {
             ("How can I find a plumber?", "Where can I find a plumber?"),
             ("Why does it rain?", "How come it rains?"),
             ("Explain osmosis", "Define osmosis"),
+            ("Which herbs grow here?", "What herbs grow here?"),
+            ("Where do which herbs grow?", "Where do herbs grow?"),
+            ("What steps do I take to register?", "How do I register?"),
             ("What is the way to skip a step", "How do I skip a step"),
             ("茶馆什么时候开门", "茶馆何时开门"),
             ("如何泡茶", "怎样泡茶"),

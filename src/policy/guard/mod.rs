@@ -10,6 +10,7 @@
 //! Pure: no I/O, no clock, no panic on any text. Equal texts always pass, and the order of a pair never matters.
 //! [`Features::of`] reads a text once; comparing two features is cheap.
 
+mod account;
 mod asked;
 mod casing;
 mod direction;

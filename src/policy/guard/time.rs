@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use super::account;
 use super::lexicon::{self, HashMap};
 use super::nearness::Nearness;
 use super::text::{Kind, Text};
@@ -33,6 +34,26 @@ static MOMENTS: LazyLock<HashMap<&str, Vec<Moment>>> = LazyLock::new(|| {
     by_word
 });
 
+/// In somebody's account of themselves these say since when, and the answer stays.
+const SINCE: [&str; 16] = [
+    "now",
+    "right now",
+    "just now",
+    "is now",
+    "are now",
+    "so far",
+    "currently",
+    "at the moment",
+    "at present",
+    "these days",
+    "recently",
+    "lately",
+    "现在",
+    "目前",
+    "最近",
+    "近来",
+];
+
 /// Before "current", the electric kind.
 const ELECTRIC: [&str; 10] =
     ["electric", "electrical", "alternating", "direct", "ac", "dc", "eddy", "ocean", "high", "of"];
@@ -45,14 +66,7 @@ pub(super) struct Moments {
 
 impl Moments {
     pub(super) fn of(text: &Text) -> Self {
-        let mut moments = Self::default();
-        for (i, token) in text.tokens.iter().enumerate().filter(|(_, token)| token.wordlike()) {
-            let known = MOMENTS.get(token.folded.as_str()).into_iter().flatten();
-            let here = known.filter(|moment| stands_at(text, i, moment));
-            moments.found.extend(here.map(|moment| (moment.name, moment.implied, moment.shown.as_str())));
-            moments.found.extend(final_now(text, i).then_some(("now", true, "now")));
-        }
-        moments
+        Self { found: (0..text.tokens.len()).flat_map(|i| found_at(text, i)).collect() }
     }
 
     /// Only texts that both name a time can name different ones; a text that names none leaves it open, and people who
@@ -73,6 +87,15 @@ impl Moments {
         let (ours, theirs) = (shown(&ours, &theirs, &ours)?, shown(&theirs, &ours, &theirs)?);
         differs.then(|| format!("{ours} against {theirs}"))
     }
+}
+
+/// The moments that a token begins.
+fn found_at(text: &Text, i: usize) -> impl Iterator<Item = (&'static str, bool, &'static str)> {
+    let word = text.tokens.get(i).filter(|token| token.wordlike()).map(|token| token.folded.as_str());
+    let known = word.and_then(|word| MOMENTS.get(word)).into_iter().flatten();
+    let here = known.filter(move |moment| stands_at(text, i, moment));
+    let now = word.is_some_and(|_| final_now(text, i)).then_some(("now", true, "now"));
+    here.map(|moment| (moment.name, moment.implied, moment.shown.as_str())).chain(now)
 }
 
 fn stands_at(text: &Text, i: usize, moment: &Moment) -> bool {
@@ -98,7 +121,13 @@ fn final_now(text: &Text, i: usize) -> bool {
 
 /// The word that makes the right answer to a prompt move with time, if there is one.
 pub fn time_sensitive(text: &str) -> Option<&'static str> {
-    Moments::of(&Text::of(text)).found.first().map(|(.., shown)| *shown)
+    let text = Text::of(text);
+    let told = account::told(&text);
+    let moving = |i: usize| {
+        let told = told.iter().any(|sentence| sentence.contains(&i));
+        found_at(&text, i).find(|(_, _, shown)| !(told && SINCE.contains(shown))).map(|(.., shown)| shown)
+    };
+    (0..text.tokens.len()).find_map(moving)
 }
 
 #[cfg(test)]
@@ -121,6 +150,11 @@ mod tests {
             ("黄金的价格会上涨吗", "会上涨"),
             ("Who is now the head of the bank?", "is now"),
             ("What were last quarter's sales?", "last quarter"),
+            ("I moved to Lund. Who is mayor now?", "now"),
+            ("I want to know who leads now. Can you say?", "now"),
+            ("I bought the latest phone. How do I charge it?", "latest"),
+            ("I saw the match yesterday. Who scored?", "yesterday"),
+            ("I moved to Lund recently", "recently"),
         ] {
             assert_eq!(time_sensitive(text), Some(word), "{text}");
         }
@@ -134,6 +168,9 @@ mod tests {
             "direct current motors",
             "Define week",
             "Send it by Friday at the latest",
+            "I moved to Lund recently. How do I register?",
+            "My cough is better now. Can I swim?",
+            "我最近搬家了。怎么登记？",
             "现代汉语有多少字",
         ] {
             assert_eq!(time_sensitive(text), None, "{text}");
