@@ -30,6 +30,8 @@ const MAX_K: usize = 64;
 const MAX_READS: usize = 3;
 /// The most candidates that an explanation shows below the floor.
 const SHOWN: usize = 8;
+/// The verdict on a candidate that an explanation shows beside enough that passed.
+const UNNEEDED: &str = "not-needed";
 
 /// The prompt that is looked for, read once.
 pub(super) struct Asked<'a> {
@@ -92,7 +94,7 @@ pub struct Considered {
     pub read: bool,
     /// How often callers said that its answer was right and wrong.
     pub observations: Counts,
-    /// `hit`, or the reason's label.
+    /// `hit`, the reason's label, or `not-needed`: nothing spoke against it yet when another one passed.
     pub verdict: &'static str,
     /// Every enabled guard: its name, and what differs when it vetoes.
     pub guards: Vec<(GuardName, Option<String>)>,
@@ -123,8 +125,13 @@ impl Found {
         self.passed.extend(other.passed);
     }
 
-    /// Notes a decision about a candidate.
-    fn settle(&mut self, query: &Query<'_>, one: Scored, verdict: Result<(), MissReason>) {
+    /// Has enough passed?
+    fn is_enough(&self, query: &Query<'_>) -> bool {
+        self.passed.len() >= query.wanted
+    }
+
+    /// Adds a candidate to the explanation, if there is to be one.
+    fn show(&mut self, query: &Query<'_>, one: &Scored, verdict: &'static str) {
         if query.explain {
             self.considered.push(Considered {
                 id: one.stored.entry.id,
@@ -134,10 +141,15 @@ impl Found {
                 target: one.probability.map(|_| one.target),
                 read: one.read,
                 observations: one.observations,
-                verdict: verdict.map_or_else(MissReason::as_str, |()| "hit"),
+                verdict,
                 guards: explain_guards(query, &one.stored),
             });
         }
+    }
+
+    /// Notes a decision about a candidate.
+    fn settle(&mut self, query: &Query<'_>, one: Scored, verdict: Result<(), MissReason>) {
+        self.show(query, &one, verdict.map_or_else(MissReason::as_str, |()| "hit"));
         match verdict {
             Ok(()) => {
                 let Scored { stored, similarity, freshness, probability, .. } = one;
@@ -187,10 +199,8 @@ impl Cache {
             // A wider search may find other neighbours than a narrow one, and entries come meanwhile.
             let new: Vec<Candidate> = candidates.iter().filter(|one| seen.insert(one.id)).copied().collect();
             let (open, ends) = self.first_look(query, &new, &mut found).await;
-            if found.passed.len() < query.wanted {
-                self.read(query, open, &mut reads, &mut found).await;
-            }
-            if ends || candidates.len() < k || k >= MAX_K || found.passed.len() >= query.wanted {
+            self.read(query, open, &mut reads, &mut found).await;
+            if ends || candidates.len() < k || k >= MAX_K || found.is_enough(query) {
                 break;
             }
             k = (k * 2).min(MAX_K);
@@ -214,32 +224,20 @@ impl Cache {
     ) -> (Vec<(Scored, Glance)>, bool) {
         let mut open = Vec::new();
         for candidate in candidates {
-            if found.passed.len() >= query.wanted {
+            let enough = found.is_enough(query);
+            if enough && !query.explain {
                 return (Vec::new(), true);
             }
-            let Ok(Some(stored)) = self.inner.store.load(candidate.id).await else { continue };
-            let same = stored.entry.text == query.asked.text;
-            let similarity = if same { Similarity::ONE } else { candidate.similarity };
+            let Some(mut one) = self.scored(query, candidate).await else { continue };
+            let similarity = one.similarity;
             found.best = found.best.max(Some(similarity));
-            let entry = &stored.entry;
-            let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
-            let observations = query.explain.then(|| self.inner.store.observed(entry.id, Record::counts)).flatten();
-            let mut one = Scored {
-                stored,
-                similarity,
-                freshness,
-                probability: None,
-                needed: None,
-                target: query.bar.target(similarity.get()),
-                read: false,
-                observations: observations.unwrap_or_default(),
-            };
             match self.first(query, &mut one) {
+                First::Fails(reason) => found.settle(query, one, Err(reason)),
+                _ if enough => found.show(query, &one, UNNEEDED),
                 First::Passes => {
                     let verdict = self.by_record(query, &one);
                     found.settle(query, one, verdict);
                 }
-                First::Fails(reason) => found.settle(query, one, Err(reason)),
                 First::Open(glance) => open.push((one, glance)),
             }
             let shows_on = query.explain && found.considered.len() < SHOWN;
@@ -248,6 +246,25 @@ impl Cache {
             }
         }
         (open, false)
+    }
+
+    /// Loads a neighbour; `None` when it went away meanwhile.
+    async fn scored(&self, query: &Query<'_>, candidate: &Candidate) -> Option<Scored> {
+        let stored = self.inner.store.load(candidate.id).await.ok().flatten()?;
+        let entry = &stored.entry;
+        let similarity = if entry.text == query.asked.text { Similarity::ONE } else { candidate.similarity };
+        let freshness = freshness::judge(entry.stored_at, entry.expires_at, query.directives, query.now);
+        let observations = query.explain.then(|| self.inner.store.observed(entry.id, Record::counts)).flatten();
+        Some(Scored {
+            stored,
+            similarity,
+            freshness,
+            probability: None,
+            needed: None,
+            target: query.bar.target(similarity.get()),
+            read: false,
+            observations: observations.unwrap_or_default(),
+        })
     }
 
     /// Holds a pair that would pass against what became of the entry's earlier hits; its own prompt is no pair.
@@ -313,7 +330,11 @@ impl Cache {
     async fn read(&self, query: &Query<'_>, mut open: Vec<(Scored, Glance)>, reads: &mut usize, found: &mut Found) {
         open.sort_by(|(_, a), (_, b)| b.probability.total_cmp(&a.probability));
         for (mut one, glance) in open {
-            if *reads == 0 || found.passed.len() >= query.wanted {
+            if found.is_enough(query) {
+                found.show(query, &one, UNNEEDED);
+                continue;
+            }
+            if *reads == 0 {
                 found.settle(query, one, Err(MissReason::Verifier));
                 continue;
             }

@@ -19,6 +19,7 @@ use crate::eval::rows::{ConversationRow, PairRow, StreamRow};
 use crate::eval::stream::Replay;
 use crate::eval::traffic::Traffic;
 use crate::eval::{contest_plot, guards, plot, table};
+use crate::settings::{CachePolicy, VerifierChoice};
 
 /// What `eval` can be told.
 #[derive(clap::Args)]
@@ -58,7 +59,7 @@ pub struct EvalArgs {
     /// Floors for the shipped thresholds (TOML: [SET.POLICY] min_hit_rate, max_false_hit_rate); exit 1 when one breaks
     #[arg(long, value_name = "FILE", requires = "pairs")]
     assert: Option<PathBuf>,
-    /// List the first N wrong hits of each set
+    /// List the first N wrong hits of each set, and of a stream's repeats those that guards or a bypass refuse
     #[arg(long, value_name = "N", default_value_t = 0)]
     wrong: usize,
     /// Read the first N rows of each file only
@@ -139,12 +140,14 @@ impl Results {
         let judged = judged?;
         let service = Service::of(&bench.cache, &bench.policy);
         say(&table::set(&set.name, &judged));
-        for policy in policies(&judged) {
+        for policy in policies(&judged, &bench.policy) {
             let report = Report::of(&set.name, policy, &judged, &service);
             say(table::report(&report).trim_start_matches('\n'));
             self.reports.push(report);
         }
-        if judged.iter().all(|pair| pair.target.is_none()) {
+        if bench.policy.verifier == VerifierChoice::None {
+            say("  verified is left out: the policy's verifier is \"none\"\n");
+        } else if judged.iter().all(|pair| pair.target.is_none()) {
             say("  verified is left out: no verifier answered\n");
         }
         let near = service.shipped_threshold(Policy::Guarded);
@@ -171,7 +174,8 @@ impl Results {
 
     async fn stream(&mut self, bench: &Bench, set: Set<StreamRow>, args: &EvalArgs) -> Result<(), String> {
         let bar = measuring::bar(&set.name, set.rows.len())?;
-        let replay = Replay::play(&set.name, set.rows, &caller(bench), args.feedback, &|| bar.inc(1)).await;
+        let replay =
+            Replay::play(&set.name, set.rows, &caller(bench).explaining(), args.feedback, &|| bar.inc(1)).await;
         bar.finish_and_clear();
         let replay = replay?;
         say(&table::replay(&replay, args.wrong));
@@ -218,9 +222,10 @@ fn caller(bench: &Bench) -> Caller<'_> {
     Caller::new(&bench.cache, bench.id.clone(), bench.policy.clone())
 }
 
-/// The policies that can be measured: the verified one only where there is a verifier.
-fn policies(judged: &[Judged]) -> Vec<Policy> {
-    let verified = judged.iter().any(|pair| pair.target.is_some());
+/// The policies that can be measured: the verified one only where there is a verifier, and the cache's policy asks it.
+fn policies(judged: &[Judged], policy: &CachePolicy) -> Vec<Policy> {
+    let asked = policy.verifier == VerifierChoice::Builtin;
+    let verified = asked && judged.iter().any(|pair| pair.target.is_some());
     Policy::ALL.into_iter().filter(|policy| verified || *policy != Policy::Verified).collect()
 }
 

@@ -166,21 +166,23 @@ fn bypass(request: &Object<'_>, messages: &[Value<'_>], text: &str) -> Option<By
 }
 
 /// The shape that a request has without the turns before the last one, instructions kept; `None` when there are no such
-/// turns, or when one of them asks for something that holds for later answers too.
+/// turns, or when one of them may bear on the last one.
 ///
 /// Reads the canonical form again: few policies ask for this, and no other request shall pay for it.
 pub fn alone(prompt: &Prompt) -> Option<Bytes> {
     let request = json::read(prompt.canonical.get(1..)?).ok()?;
     let messages = request.as_object()?.get("messages").and_then(Value::as_array)?;
     let (last, before) = messages.split_last()?;
-    let cut = Turn::of(last).cut;
     let turns: Vec<&Value<'_>> = before.iter().filter(|message| !instructs(message)).collect();
-    let directed = |message: &&Value<'_>| is_from(message, "user") && self_contained::directs(&Turn::of(message).text);
+    let last = Turn::of(last);
+    let bears = |message: &&Value<'_>| {
+        is_from(message, "user") && !self_contained::is_over(&Turn::of(message).text, &last.text)
+    };
     let talk = turns.iter().all(|message| matches!(role(message), "user" | "assistant"));
     let called =
         turns.iter().any(|message| message.as_object().is_some_and(|turn| turn.present("tool_calls").is_some()));
-    (!turns.is_empty() && talk && !called && !turns.iter().any(directed))
-        .then(|| canonical::shape_without(&request, &cut, &turns))
+    (!turns.is_empty() && talk && !called && !turns.iter().any(bears))
+        .then(|| canonical::shape_without(&request, &last.cut, &turns))
 }
 
 fn instructs(message: &Value<'_>) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 
-use crate::cache::{Cache, Hit, Keep, Lookup, Question, Verdict};
+use crate::cache::{Cache, Considered, Hit, Keep, Lookup, Question, Verdict};
 use crate::dialect::{assemble, openai_chat};
 use crate::policy::agreement::Agreement;
 use crate::policy::directives::Directives;
@@ -28,6 +28,7 @@ pub struct Caller<'a> {
     cache: &'a Cache,
     id: CacheId,
     policy: Arc<CachePolicy>,
+    explain: bool,
 }
 
 /// What became of one request.
@@ -60,12 +61,20 @@ pub struct Forwarded {
     pub reason: &'static str,
     /// The entry that keeps it; `None` when it may not be kept, or the request was only a question.
     pub kept: Option<EntryId>,
+    /// The candidates, for a caller that [explains](Caller::explaining).
+    pub considered: Vec<Considered>,
 }
 
 impl<'a> Caller<'a> {
     /// A caller of the cache `id`.
     pub fn new(cache: &'a Cache, id: CacheId, policy: Arc<CachePolicy>) -> Self {
-        Self { cache, id, policy }
+        Self { cache, id, policy, explain: false }
+    }
+
+    /// The same caller, told why.
+    #[must_use]
+    pub fn explaining(self) -> Self {
+        Self { explain: true, ..self }
     }
 
     /// A chat completion request of these messages, as the engine reads it.
@@ -102,7 +111,8 @@ impl<'a> Caller<'a> {
     ) -> Result<Answered, String> {
         let directives =
             Directives { no_store: answer.is_none(), attributes: attributes.clone(), ..Directives::default() };
-        let question = Question { prompt, scope: self.scope(attributes), directives: &directives, explain: false };
+        let question =
+            Question { prompt, scope: self.scope(attributes), directives: &directives, explain: self.explain };
         match self.cache.lookup(question, &self.policy).await {
             Lookup::Hit(hit) => Ok(Answered::Hit(served(&hit))),
             Lookup::Forward(forward) if FAULTS.iter().any(|fault| fault.as_str() == forward.reason) => {
@@ -113,7 +123,8 @@ impl<'a> Caller<'a> {
                     (Some(keep), Some(answer)) => Some(self.keep(*keep, answer).await?),
                     _ => None,
                 };
-                Ok(Answered::Forwarded(Forwarded { outcome: forward.outcome, reason: forward.reason, kept }))
+                let (outcome, reason, considered) = (forward.outcome, forward.reason, forward.considered);
+                Ok(Answered::Forwarded(Forwarded { outcome, reason, kept, considered }))
             }
         }
     }

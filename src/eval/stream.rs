@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::eval::caller::{Answered, Caller, Served};
+use crate::cache::Considered;
+use crate::eval::caller::{Answered, Caller, Forwarded, Served};
 use crate::eval::report::interval;
 use crate::eval::rows::StreamRow;
 use crate::policy::rate::Rate;
@@ -38,6 +39,26 @@ pub struct WrongHit {
     pub similarity: Similarity,
 }
 
+/// A prompt whose group had been there before, that a guard or a bypass kept from an entry of its group.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The row's id.
+    pub id: String,
+    /// What was asked.
+    pub asked: String,
+    /// The prompt of the nearest such entry, and its row's id; `None` for a bypass, which looks at no entry.
+    pub stored: Option<(String, String)>,
+    /// The guards that forbid it, or the bypass, by their labels.
+    pub by: Vec<&'static str>,
+}
+
+/// What an entry keeps, by its row.
+struct Kept {
+    id: String,
+    group: String,
+    text: String,
+}
+
 /// A stream, played.
 #[derive(Debug, Default)]
 pub struct Replay {
@@ -50,6 +71,8 @@ pub struct Replay {
     pub bypasses: BTreeMap<&'static str, u64>,
     /// Every wrong hit, in order.
     pub wrong: Vec<WrongHit>,
+    /// Where guards and labels disagree, in order.
+    pub refused: Vec<Refused>,
 }
 
 /// The counts of a stream or a part of it.
@@ -93,14 +116,16 @@ impl Replay {
                     Answered::Hit(served) => (Some(served.lookup), None),
                     Answered::Forwarded(forwarded) => (None, forwarded.kept),
                 };
-                let hit = replay.note(row, answered, &mut entries);
+                let repeat = !seen.insert(row.group.clone());
+                let hit = replay.note(row, answered, repeat, &mut entries);
                 if let Some(lookup) = lookup.filter(|_| feedback && hit == Some(false)) {
                     caller.blame(lookup).await.map_err(|error| format!("{}: {error}", row.id))?;
                 }
                 if let Some(kept) = kept {
-                    caller.learn(kept, |stored| entries.get(&stored) == Some(&row.group)).await;
+                    let same = |stored| entries.get(&stored).is_some_and(|kept| kept.group == row.group);
+                    caller.learn(kept, same).await;
                 }
-                replay.played.push(Played { repeat: !seen.insert(row.group.clone()), hit });
+                replay.played.push(Played { repeat, hit });
                 tick();
             }
         }
@@ -109,10 +134,16 @@ impl Replay {
     }
 
     /// Counts one answer; `Some(right)` for a hit.
-    fn note(&mut self, row: &StreamRow, answered: Answered, entries: &mut HashMap<EntryId, String>) -> Option<bool> {
+    fn note(
+        &mut self,
+        row: &StreamRow,
+        answered: Answered,
+        repeat: bool,
+        entries: &mut HashMap<EntryId, Kept>,
+    ) -> Option<bool> {
         match answered {
             Answered::Hit(served) => {
-                let right = entries.get(&served.entry) == Some(&row.group);
+                let right = entries.get(&served.entry).is_some_and(|kept| kept.group == row.group);
                 self.exact += u64::from(served.tier == Tier::Exact);
                 if !right {
                     self.wrong.push(wrong(row, served));
@@ -123,7 +154,11 @@ impl Replay {
                 if forwarded.outcome == Outcome::Bypass {
                     *self.bypasses.entry(forwarded.reason).or_default() += 1;
                 }
-                entries.extend(forwarded.kept.map(|id| (id, row.group.clone())));
+                if repeat {
+                    self.refused.extend(refused(row, &forwarded, entries));
+                }
+                let (id, group, text) = (row.id.clone(), row.group.clone(), row.text.clone());
+                entries.extend(forwarded.kept.map(|entry| (entry, Kept { id, group, text })));
                 None
             }
         }
@@ -160,6 +195,9 @@ impl Replay {
         whole["stream"] = json!(self.set);
         whole["exactHits"] = json!(self.exact);
         whole["bypasses"] = json!(self.bypasses);
+        let stored = |one: &Refused| one.stored.as_ref().map(|(id, _)| id.clone());
+        let refused = self.refused.iter().map(|one| json!({"id": one.id, "stored": stored(one), "by": one.by}));
+        whole["refusedRepeats"] = refused.collect();
         whole["slices"] = self.slices().into_iter().map(counts_json).collect();
         whole
     }
@@ -168,6 +206,23 @@ impl Replay {
 fn prompt(row: &StreamRow) -> Result<Prompt, String> {
     let messages = json!([{"role": "user", "content": row.text}]);
     Caller::prompt(&messages).map_err(|error| format!("{}: {error}", row.id))
+}
+
+/// The bypass, or the guards that forbid the nearest entry of the row's group; `None` where it is not theirs.
+fn refused(row: &StreamRow, forwarded: &Forwarded, entries: &HashMap<EntryId, Kept>) -> Option<Refused> {
+    let (id, asked) = (row.id.clone(), row.text.clone());
+    if forwarded.outcome == Outcome::Bypass {
+        return Some(Refused { id, asked, stored: None, by: vec![forwarded.reason] });
+    }
+    let own = |one: &&Considered| entries.get(&one.id).is_some_and(|kept| kept.group == row.group);
+    let vetoed = |one: &&Considered| one.guards.iter().any(|(_, veto)| veto.is_some());
+    if forwarded.considered.iter().filter(own).any(|one| !vetoed(&one)) {
+        return None;
+    }
+    let nearest = forwarded.considered.iter().filter(own).max_by_key(|one| one.similarity)?;
+    let by = nearest.guards.iter().filter(|(_, veto)| veto.is_some()).map(|(guard, _)| guard.as_str()).collect();
+    let stored = entries.get(&nearest.id).map(|kept| (kept.id.clone(), kept.text.clone()));
+    Some(Refused { id, asked, stored, by })
 }
 
 fn wrong(row: &StreamRow, served: Served) -> WrongHit {

@@ -10,7 +10,7 @@ use crate::eval::pairs::Judged;
 use crate::eval::plot;
 use crate::eval::policy::Policy;
 use crate::eval::report::{RISKS, Report};
-use crate::eval::stream::{Counts, Replay};
+use crate::eval::stream::{Counts, Refused, Replay};
 use crate::policy::rate::Rate;
 
 /// The width of a rate's cell.
@@ -125,6 +125,17 @@ pub fn replay(replay: &Replay, listed: usize) -> String {
         text.push_str(&counts(&format!("{}-{}", part.from, part.to), part));
     }
     text.push_str(&counts("all", total));
+    let mut by: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for label in replay.refused.iter().flat_map(|one| &one.by) {
+        *by.entry(label).or_default() += 1;
+    }
+    if !by.is_empty() {
+        let refused = replay.refused.len();
+        text.push_str(&format!("\n  {refused} repeats that guards or a bypass refuse{}\n", counted(&by, "")));
+    }
+    for one in replay.refused.iter().take(listed) {
+        text.push_str(&refused(one));
+    }
     for wrong in replay.wrong.iter().take(listed) {
         text.push_str(&served(wrong.similarity.get().into(), &wrong.id, &wrong.asked, &wrong.stored));
     }
@@ -155,6 +166,13 @@ fn counts(title: &str, counts: Counts) -> String {
 /// A hit that was wrong.
 pub fn served(similarity: f64, id: &str, asked: &str, stored: &str) -> String {
     format!("\n  wrong hit {similarity:.4} ({id})\n    asked  {asked:?}\n    served {stored:?}\n")
+}
+
+/// A repeat that was refused.
+fn refused(one: &Refused) -> String {
+    let (by, (id, asked)) = (one.by.join(", "), (&one.id, &one.asked));
+    let stored = one.stored.as_ref().map_or_else(String::new, |(id, text)| format!("    stored {text:?} ({id})\n"));
+    format!("\n  refused by {by} ({id})\n    asked  {asked:?}\n{stored}")
 }
 
 /// The conversations' table, and their first `listed` false hits.

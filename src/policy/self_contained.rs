@@ -8,6 +8,8 @@
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::policy::guard;
+
 /// Words that point at something said before, or leave something out.
 const POINTING: [&str; 57] = [
     "it",
@@ -126,6 +128,38 @@ const POINTING_ZH: [char; 25] = [
     '他', '她', '它', '这', '那', '其', '此', '该', '们', '我', '你', '您', '也', '还', '又', '再', '呢', '就', '都',
     '另', '继', '刚', '上', '前', '后',
 ];
+/// Words of thanks and greetings, which tell nothing. A yes or an ok may agree to what the assistant proposed.
+const COURTESIES: [&str; 28] = [
+    "hi",
+    "hello",
+    "hey",
+    "hiya",
+    "thanks",
+    "thank",
+    "you",
+    "cheers",
+    "great",
+    "good",
+    "nice",
+    "lovely",
+    "perfect",
+    "brilliant",
+    "cool",
+    "bye",
+    "done",
+    "got",
+    "it",
+    "very",
+    "much",
+    "that's",
+    "ah",
+    "oh",
+    "day",
+    "morning",
+    "afternoon",
+    "evening",
+];
+const COURTESIES_ZH: [&str; 8] = ["你好", "您好", "谢谢", "多谢", "谢谢你", "明白", "明白了", "知道了"];
 /// What asks in Chinese.
 const ASKING_ZH: [&str; 12] = ["什么", "怎么", "怎样", "如何", "谁", "哪", "多少", "几", "为何", "吗", "是否", "何时"];
 
@@ -135,9 +169,38 @@ pub fn stands_alone(text: &str) -> bool {
     if folded.chars().any(is_han) { alone_in_chinese(&folded) } else { alone_in_english(&folded) }
 }
 
-/// Does a turn ask for something that holds for later answers too: a language, a length, a part to play?
-pub fn directs(text: &str) -> bool {
-    const ENGLISH: [&str; 24] = [
+/// Is an earlier turn over once it is answered, so that it has no bearing on `last`?
+///
+/// Only a plain question or a courtesy is. Whoever states something may mean it for what follows ("in base 8", "I am on
+/// Windows", "by Georgia I mean the state"), and so may whoever asks for something to be done. A question that says
+/// more of a name than `last` does ("Paris Hilton", "Paris") tells whose it is.
+pub fn is_over(earlier: &str, last: &str) -> bool {
+    let folded: String = earlier.nfkc().collect::<String>().replace('’', "'");
+    if directs(&folded.to_lowercase()) {
+        return false;
+    }
+    let sentences = folded.split_inclusive(['?', '!', '.', '。', ';', '\n']).map(str::trim);
+    sentences.filter(|sentence| sentence.contains(char::is_alphanumeric)).all(is_question_or_courtesy)
+        && !says_more_of_a_name(&folded, last)
+}
+
+fn is_question_or_courtesy(sentence: &str) -> bool {
+    if sentence.chars().any(is_han) {
+        let asks = sentence.ends_with('?') && ASKING_ZH.iter().any(|word| sentence.contains(word));
+        let bare = sentence.trim_matches(|c: char| !c.is_alphanumeric());
+        return asks && !sentence.contains(['我', '咱', '请', '让', '把']) || COURTESIES_ZH.contains(&bare);
+    }
+    let lower = without_leads(sentence).to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|w| !w.is_empty()).collect();
+    let asks = words.first().is_some_and(|word| OPENING.contains(word)) && lower.ends_with('?');
+    let requests = words.get(..2).is_some_and(|two| two[1] == "you" && matches!(two[0], "can" | "could" | "will"));
+    asks && !requests || words.iter().all(|word| COURTESIES.contains(word))
+}
+
+/// Does it ask for something that holds for later answers too: a language, a length, a part to play?
+fn directs(lower: &str) -> bool {
+    const PHRASES: [&str; 22] = [
         "answer in",
         "respond in",
         "reply in",
@@ -147,26 +210,32 @@ pub fn directs(text: &str) -> bool {
         "always",
         "never",
         "call me",
-        "my name is",
         "act as",
         "pretend",
-        "you are a",
         "imagine",
+        "assume",
+        "suppose",
         "role",
         "in the style",
-        "keep it",
         "be brief",
         "shorter",
-        "only answer",
-        "use the",
-        "don't use",
-        "do not use",
-        "instead of",
+        "以后",
+        "从现在",
+        "假设",
+        "总是",
     ];
-    const CHINESE: [&str; 12] =
-        ["用中文", "用英", "回答", "以后", "从现在", "扮演", "假装", "叫我", "简短", "不要", "每次", "总是"];
-    let folded: String = text.nfkc().collect::<String>().to_lowercase().replace('’', "'");
-    ENGLISH.iter().chain(&CHINESE).any(|words| folded.contains(words))
+    PHRASES.iter().any(|words| lower.contains(words))
+}
+
+/// Has a name that both have other names beside it in `earlier` than in `last`?
+fn says_more_of_a_name(earlier: &str, last: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let capital = |word: &String| word.chars().next().is_some_and(char::is_uppercase);
+    let (earlier, last) = (words(earlier), words(last));
+    let beside = |pair: &[String]| pair.iter().all(capital) && last.contains(&pair[0]) != last.contains(&pair[1]);
+    earlier.get(1..).is_some_and(|inside| inside.windows(2).any(beside))
 }
 
 fn alone_in_english(text: &str) -> bool {
@@ -176,7 +245,19 @@ fn alone_in_english(text: &str) -> bool {
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let opens = lower.first().is_some_and(|word| OPENING.contains(&word.as_str()));
     let whole = words.len() >= 4 && question.trim_end_matches(['?', ' ']).find(['?', '!', '.', ';']).is_none();
-    opens && whole && names(question, &words) && !points(&lower) && !is_own(&lower) && definite(&words, &lower)
+    opens
+        && whole
+        && says_enough(&words)
+        && names(question, &words)
+        && !points(&lower)
+        && !is_own(&lower)
+        && definite(&words, &lower)
+}
+
+/// A short question leans on what was spoken of: "Who played Rose?", "How old is Paris?".
+fn says_enough(words: &[&str]) -> bool {
+    let word = |word: &&str| word.to_lowercase().trim_end_matches("'s").to_owned();
+    words.iter().map(word).filter(|word| !guard::is_function_word(word)).count() >= 3
 }
 
 /// The text behind greetings and the like.
@@ -232,7 +313,7 @@ fn definite(words: &[&str], lower: &[String]) -> bool {
 
 fn alone_in_chinese(text: &str) -> bool {
     let named = text.contains(['《', '“', '"', '「']) || text.chars().filter(char::is_ascii_alphanumeric).count() > 1;
-    let long = text.chars().filter(|c| is_han(*c)).count() >= 4;
+    let long = text.chars().filter(|c| is_han(*c)).count() >= 6;
     let asks = ASKING_ZH.iter().any(|word| text.contains(word));
     named && long && asks && !text.contains(POINTING_ZH)
 }
@@ -269,6 +350,9 @@ mod tests {
             "How much does Ferrowave's second one cost?",
             "And on the Family plan?",
             "What about Corvina?",
+            "Who played Rose?",
+            "How old is Paris?",
+            "What is the capital of Spain?",
             "yes please",
             "book the first slot",
             "Does the assistant support Linux then?",
@@ -292,17 +376,48 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_for_later_answers_is_seen() {
-        for text in ["Please answer in French from now on.", "Act as a pirate.", "以后用英文", "Call me Sam"] {
-            assert!(directs(text), "{text}");
+    fn plain_questions_and_courtesies_are_over_once_they_are_answered() {
+        let last = "How many screens does the Family plan have?";
+        for text in [
+            "Is there a profile for kids?",
+            "hello! how do I submit a meter reading online?",
+            "got it, thanks",
+            "great, thank you!",
+            "你好",
+            "怎么注册账号？",
+        ] {
+            assert!(is_over(text, last), "{text}");
         }
-        assert!(!directs("How many screens does the Family plan have?"));
+    }
+
+    #[test]
+    fn what_may_hold_for_later_answers_is_not_over() {
+        for (text, last) in [
+            ("In my novel Paris is the capital of Spain.", "What is the capital city of Spain?"),
+            ("Today we discuss the year 1950.", "Who is the prime minister of France?"),
+            ("I mean Georgia, the US state.", "What is the largest city in Georgia?"),
+            ("Bitte auf Deutsch.", "How does a Docker image work?"),
+            ("No markdown please.", "How does a Docker image work?"),
+            ("Explain things like I'm five.", "Why did the Roman empire fall?"),
+            ("Let's assume base 8.", "How much is 7 plus 3 in Python?"),
+            ("My dog is called Napoleon.", "How much food should Napoleon eat?"),
+            ("Can you explain things like to a child?", "Why did the Roman empire fall?"),
+            ("What if we assume base 8?", "How much is 7 plus 3 in Python?"),
+            ("Who sings with Paris Hilton?", "How old is Paris on record?"),
+            ("yes please", "How does a Docker image work?"),
+            ("Please answer in French from now on.", "How does a Docker image work?"),
+            ("假设你是海盗。", "《红楼梦》的作者是谁？"),
+            ("我用的是 Windows。", "怎么安装最新版 Docker？"),
+            ("我说的苹果是公司。", "“苹果”的总部在哪里？"),
+        ] {
+            assert!(!is_over(text, last), "{text}");
+        }
     }
 
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,40}") {
-            let _ = (stands_alone(&text), directs(&text));
+            let _ = (stands_alone(&text), is_over(&text, &text));
         }
     }
 }

@@ -212,6 +212,16 @@ async fn the_configured_policy_is_what_is_measured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_policy_without_the_verifier_has_no_numbers_of_one() {
+    let files = Files::new();
+    let config = files.put("none.toml", "[caches.default]\nverifier = \"none\"\n");
+    let (code, said) = run(&["eval", "--pairs", &files.pairs(), "--config", &config]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("guarded") && said.contains("verified is left out: the policy's verifier is"), "{said}");
+    assert!(!said.contains("targetErrorRate"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stream_is_played_as_live_traffic() {
     let files = Files::new();
     let row = |t: u32, text: &str, group: &str| json!({"id": format!("s{t}"), "t": t, "text": text, "group": group});
@@ -243,6 +253,28 @@ async fn a_stream_is_played_as_live_traffic() {
         (&json!("desk"), &json!(2), &json!(1), &json!(1))
     );
     assert_eq!(replay["slices"].as_array().unwrap().len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeats_of_a_stream_that_guards_or_a_bypass_refuse_are_listed() {
+    let files = Files::new();
+    let row = |t: u32, text: &str, group: &str| json!({"id": format!("s{t}"), "t": t, "text": text, "group": group});
+    let rows = [
+        row(0, "How do I log in with version 2?", "login"),
+        row(1, "How do I log in with version 3?", "login"),
+        row(2, "What is the price of tin today?", "tin"),
+        row(3, "How much is tin today?", "tin"),
+        row(4, "Where do I find my invoices?", "invoices"),
+        row(5, "Please say how one gets to see earlier bills", "invoices"),
+    ];
+    let (stream, out) = (files.rows("desk.jsonl", &rows), files.name("out.json"));
+    let (code, said) = run(&["eval", "--stream", &stream, "--wrong", "5", "--json", &out]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("2 repeats that guards or a bypass refuse: numbers 1, time 1"), "{said}");
+    assert!(said.contains("refused by numbers (s1)") && said.contains("version 2?\" (s0)"), "{said}");
+    let replay: Value = serde_json::from_str(&files.read("out.json")).unwrap();
+    let wanted = json!([{"id": "s1", "stored": "s0", "by": ["numbers"]}, {"id": "s3", "stored": null, "by": ["time"]}]);
+    assert_eq!(replay[0]["refusedRepeats"], wanted, "the last one no guard forbids");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,8 @@ fn after(before: &[(&str, &str)], asked: &str) -> Value {
     json!({"model": "alpha-small", "messages": messages})
 }
 
-const PAYMENT: [(&str, &str); 2] = [("user", "I have a new card."), ("assistant", "You can enter it under Payment.")];
+const PAYMENT: [(&str, &str); 2] =
+    [("user", "Where do I enter a new card?"), ("assistant", "You do so under Payment.")];
 const CHILDREN: [(&str, &str); 2] = [("user", "Is there a profile for kids?"), ("assistant", "Yes, one each.")];
 
 async fn started(history: &str) -> (Provider, Refrain) {
@@ -66,6 +67,25 @@ async fn instructions_still_tell_conversations_apart() {
     assert_eq!(refrain.chat(&after(&told, ASKED)).await.outcome(), "miss");
     let system = [("system", "You are terse."), ("user", "Hello"), ("assistant", "Hi.")];
     assert_eq!(refrain.chat(&after(&system, ASKED)).await.outcome(), "miss");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_stated_before_tells_conversations_apart() {
+    let (_provider, refrain) = started("self-contained").await;
+    refrain.keep(&after(&CHILDREN, ASKED)).await;
+    for stated in ["I mean the plan of 2019.", "Bitte auf Deutsch.", "Explain things like I'm five.", "yes please"] {
+        let history = [("user", stated), ("assistant", "Noted.")];
+        assert_eq!(refrain.chat(&after(&history, ASKED)).await.outcome(), "miss", "{stated}");
+    }
+    assert_eq!(refrain.chat(&after(&PAYMENT, ASKED)).await.outcome(), "hit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_more_than_its_turn_says_is_none_to_the_turn_alone() {
+    let (_provider, refrain) = started("self-contained").await;
+    let history = [("user", "Today we discuss the plans of 2019."), ("assistant", "Fine.")];
+    refrain.keep(&after(&history, ASKED)).await;
+    assert_eq!(refrain.chat(&after(&[], ASKED)).await.outcome(), "miss");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,6 +55,27 @@ async fn an_explanation_names_each_candidate_and_the_guard_that_refused_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_explanation_of_a_hit_shows_the_other_candidates_too() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for prompt in [
+        "How do I enable guest access on the router?",
+        "How can I enable guest access on the router?",
+        "How do I disable guest access on the router?",
+    ] {
+        let about = json!({"request": ask(prompt), "response": completion("Under settings.")});
+        assert_eq!(refrain.post("/v1/caches/default/store", &about).await.status, 201);
+    }
+    let body =
+        json!({"request": ask("Could you tell me how I can enable guest access on the router?"), "explain": true});
+    let told = lookup(&refrain, body).await;
+    assert_eq!(told["outcome"], "hit", "{told}");
+    let candidates = told["candidates"].as_array().unwrap();
+    let with = |verdict: &str| candidates.iter().filter(|one| one["verdict"] == verdict).count();
+    assert_eq!((with("hit"), with("not-needed"), with("guard-negation")), (1, 1, 1), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_explanation_shows_the_probability_beside_the_one_that_was_needed() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;

@@ -121,7 +121,7 @@ fn spelling(entry: &'static str) -> (&'static str, &'static str) {
 }
 
 /// Is this a word without content of its own?
-pub(super) fn is_function_word(folded: &str) -> bool {
+pub(crate) fn is_function_word(folded: &str) -> bool {
     FUNCTION_WORDS.contains(folded)
 }
 
