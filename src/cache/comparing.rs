@@ -109,6 +109,17 @@ impl Cache {
         let same_from = f64::from(embedder.calibrated_similarity());
         Ok(agreement::by_cosine(&one, &other, f64::from(a.similarity(&b).get()), same_from))
     }
+
+    /// Are two answers as near as those that say the same? Words around an answer, the same to every prompt, do that.
+    pub(super) async fn is_alike(&self, one: &Entry, other: &Entry) -> bool {
+        let embedder = &self.inner.embedder;
+        let Some((one, other)) = small_text(&one.answer).zip(small_text(&other.answer)) else { return false };
+        if embedder.coverage(&one).is_err() || embedder.coverage(&other).is_err() {
+            return false;
+        }
+        let (Ok(a), Ok(b)) = (embedder.embed(&one).await, embedder.embed(&other).await) else { return false };
+        a.similarity(&b).get() >= embedder.calibrated_similarity()
+    }
 }
 
 /// The words of an entry's answer that are not its prompt's, see [`agreement::frame`]; `None` for one that is not compared.

@@ -205,22 +205,22 @@ impl Cache {
     }
 
     /// Does a prompt of late that is far from this one get the same answer, but for its numbers and the prompt's own
-    /// words? Then it says nothing of prompts: neither does one for which there are too few such prompts to tell.
+    /// words, or one as near as answers that say the same? Then it says nothing of prompts: neither does one for which there
+    /// are too few such prompts to tell.
     async fn is_canned(&self, asked: &Stored) -> bool {
         let entry = &asked.entry;
         let Ok(vector) = self.inner.embedder.embed(&entry.text).await else { return true };
         let (own, mut far) = (frame(entry).await, 0);
         for key in self.inner.lessons.of_late(&self.label_scope(&entry.cache, entry.tenant)) {
-            let Some(other) = self.by_key(&key).await.filter(|other| other.entry.partition == entry.partition) else {
+            let other = self.by_key(&key).await.filter(|other| other.entry.partition == entry.partition);
+            let Some(other) = other else { continue };
+            if !self.is_far(&vector, &other).await {
                 continue;
-            };
-            let same = own == frame(&other.entry).await;
-            if (same || far < ENOUGH) && self.is_far(&vector, &other).await {
-                if same {
-                    return true;
-                }
-                far += 1;
             }
+            if own == frame(&other.entry).await || self.is_alike(&asked.entry, &other.entry).await {
+                return true;
+            }
+            far += 1;
         }
         far < ENOUGH
     }

@@ -59,6 +59,10 @@ pub async fn read_json<T: Send + 'static>(
 /// # Errors
 /// Names the field that is wrong.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
+    // A list would be read as the fields in their order.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Invalid::new("body", "is a list", "a JSON object of this route's fields").into());
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

@@ -156,6 +156,10 @@ fn one_field(name: &str, value: &Value) -> Result<(), Invalid> {
         }
         return Ok(());
     }
+    // A list would be read as the guards in their order.
+    if let ("guards", Value::Array(_)) = (name, value) {
+        return Err(Invalid::new(name, "is a list", accepted(name)));
+    }
     let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
     serde_json::from_value::<CachePolicy>(alone)
         .map(drop)
@@ -208,6 +212,8 @@ mod tests {
             (r#"{"guards":{"digits":true}}"#, "guards.digits"),
             (r#"{"guards":{"time":0}}"#, "guards.time"),
             (r#"{"guards":7}"#, "guards"),
+            (r#"{"guards":[]}"#, "guards"),
+            (r#"{"guards":[true,true,false,true,true,"off"]}"#, "guards"),
             (r#"{"staleIfError":5}"#, "staleIfError"),
             (r#"{"verifier":"other"}"#, "verifier"),
             (r#"{"targetErrorRate":0.5}"#, "targetErrorRate"),

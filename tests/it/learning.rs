@@ -163,6 +163,21 @@ async fn answers_that_differ_in_a_counter_or_repeat_the_prompt_teach_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_words_around_every_answer_teach_nothing() {
+    let (provider, refrain) = start().await;
+    let answer = |at: usize, _: &str, again: bool| {
+        let core = ["plum", "iron", "north", "early", "glass", "third"][(at * 7 + usize::from(again) * 3) % 6];
+        let around = "Thank you for your question. This answer was written by an assistant, it is no advice of the \
+                      company, and the terms of use hold for all that is said here.";
+        format!("{around} In short it is a {core} one. {around} Was this helpful? Rate it with the buttons below.")
+    };
+    teach(&refrain, &provider, answer).await;
+    let learnt = lessons(&refrain).await;
+    assert_eq!(learnt["right"], 0, "{learnt}");
+    assert!(target(&refrain, &[]).await <= 0.0101, "{learnt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn pairs_that_a_guard_forbids_are_no_labels() {
     let (provider, refrain) = start().await;
     let before = looked_at(&refrain).await;

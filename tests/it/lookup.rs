@@ -221,3 +221,14 @@ async fn tools_and_other_bypasses_are_named() {
         assert_eq!((told["outcome"].as_str(), told["reason"].as_str()), (Some("bypass"), Some(reason)));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_no_body_of_any_route() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for route in ["lookup", "store", "feedback", "conversations/search"] {
+        let refused = refrain.post(&format!("/v1/caches/default/{route}"), &json!(["hi", "right", null, null])).await;
+        assert_eq!(refused.status / 100, 4, "{route}: {}", refused.text());
+        assert!(refused.text().contains("is a list"), "{route}: {}", refused.text());
+    }
+}
