@@ -14,6 +14,7 @@ their out-of-fold sums. Lines are drawn apart for edits (most words common) and 
 """
 
 import argparse
+import collections
 import hashlib
 import json
 import math
@@ -51,8 +52,10 @@ def read(path, sets=None):
     names = json.loads(next(lines))["names"]
     rows = [json.loads(line) for line in lines]
     blank = lambda r: r["label"] == 0 and r["a"].split() == r["b"].split()  # a made change that changed nothing
-    rows = [r for r in rows if sets is None or r["set"] in sets]
-    return names, [r for r in rows if r["signals"] and r["read"] is not None and r["bypass"] is None and not blank(r)]
+    rows = [r for r in rows if (sets is None or r["set"] in sets) and not blank(r)]
+    judged = lambda r: r["signals"] and r["read"] is not None and r["bypass"] is None
+    # What the service would not look at is nothing to learn from, but a miss.
+    return names, [r for r in rows if judged(r)], collections.Counter((r["set"], r["label"]) for r in rows if not judged(r))
 
 
 def folds(rows):
@@ -206,7 +209,7 @@ def main():
 
     group = args.group or "english"
     bound, least = GROUPS[group], LEAST[group]
-    names, rows = read(args.signals, args.group and {*bound, *TEACHING[group]})
+    names, rows, unseen = read(args.signals, args.group and {*bound, *TEACHING[group]})
     y = np.array([r["label"] for r in rows])
     sets = np.array([r["set"] for r in rows])
     x = np.array([r["signals"] for r in rows], dtype=np.float32)
@@ -246,11 +249,13 @@ def main():
         m = sets == name
         t, f = m & (y == 1), m & (y == 0)
         mean = lambda v: float(v.mean()) if len(v) else 0.0
-        report[name] = {"true": int(t.sum()), "other": int(f.sum()), "hits": int(served[t].sum()), "falseHits": int(served[f].sum()),
+        true, other = int(t.sum()) + unseen[name, 1], int(f.sum()) + unseen[name, 0]
+        share = lambda v, of: float(v.sum()) / max(1, of)
+        report[name] = {"true": true, "other": other, "hits": int(served[t].sum()), "falseHits": int(served[f].sum()),
                         "crossedHits": int(crossed[t].sum()), "crossedFalseHits": int(crossed[f].sum()),
                         "auc": {"cosine": auc(y[m], cosine[m]), "cheap": auc(y[m], cheap[m]), "full": auc(y[m], both[m]), "reader": auc(y[m], full[m, -1])}}
-        print(f"{name:16} {m.sum():6} {t.sum():6} | {mean(served[t]):.3f} {mean(served[f]):.4f} ({served[f].sum():3}/{f.sum():4}) "
-              f"| {mean(crossed[t]):.3f} {mean(crossed[f]):.4f} ({crossed[f].sum():3}) "
+        print(f"{name:16} {true + other:6} {true:6} | {share(served[t], true):.3f} {share(served[f], other):.4f} ({served[f].sum():3}/{other:4}) "
+              f"| {share(crossed[t], true):.3f} {share(crossed[f], other):.4f} ({crossed[f].sum():3}) "
               f"| {auc(y[m], cosine[m]):.3f} {auc(y[m], cheap[m]):.3f} {auc(y[m], both[m]):.3f} {auc(y[m], full[m, -1]):.3f} "
               f"| {mean(passes[t]):.2f} {mean(passes[f]):.2f} | {mean(reads[m]):.2f}")
     print("reliability of the full stage, out of fold, pairs that pass the guards:")
