@@ -30,7 +30,7 @@ use crate::types::{CacheId, EntryId, ExactKey, TenantId};
 const PREFIX: &str = "learned/";
 /// The version of what is kept there.
 const VERSION: u32 = 2;
-/// Owners' parts of caches that learn, at most: those that come later do not.
+/// Owners' parts of caches that learn, at most: one that comes later takes the place of the one with the fewest labels.
 const MOST: usize = 10_000;
 /// Earlier prompts that are looked at for one whose answer says something.
 const LOOKED_AT: usize = 4;
@@ -94,9 +94,12 @@ impl Lessons {
         };
     }
 
-    fn has_room(&self, scope: &LabelScope) -> bool {
+    /// Whose part makes room for this one: the one with the fewest labels, where there is none left.
+    fn in_the_way(&self, scope: &LabelScope) -> Option<LabelScope> {
         let all = self.taught.read().unwrap_or_else(PoisonError::into_inner);
-        all.len() < MOST || all.contains_key(scope)
+        let full = all.len() >= MOST && !all.contains_key(scope);
+        let least = || all.iter().min_by_key(|(_, taught)| taught.learned.labels.count());
+        full.then(least).flatten().map(|(scope, _)| *scope)
     }
 
     /// The scopes of a cache.
@@ -260,8 +263,11 @@ impl Cache {
         let (scope, lessons) = (self.label_scope(cache, *owner), &self.inner.lessons);
         let Some(models) = self.models() else { return "not-judged" };
         let _changing = lessons.changing.lock().await;
-        if !lessons.has_room(&scope) {
-            return "no-room";
+        if let Some(least) = lessons.in_the_way(&scope) {
+            if self.inner.store.delete_setting(&name_of(&least)).await.is_err() {
+                return "store-down";
+            }
+            lessons.set(least, None);
         }
         let known = lessons.get(&scope).filter(|taught| taught.models == models);
         let mut learned = known.map(|taught| taught.learned.clone()).unwrap_or_default();
@@ -301,4 +307,25 @@ fn name_of(scope: &LabelScope) -> String {
 
 fn scope_of(name: &str) -> Option<LabelScope> {
     (name.len() == 32).then(|| u128::from_str_radix(name, 16).ok().map(|n| LabelScope(n.to_be_bytes()))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_part_takes_the_place_of_the_one_with_the_fewest_labels() {
+        let lessons =
+            Lessons { taught: RwLock::default(), changing: tokio::sync::Mutex::default(), of_late: Mutex::default() };
+        let scope = |n: usize| LabelScope((n as u128).to_be_bytes());
+        for n in 0..MOST {
+            let mut learned = Learned::default();
+            learned.labels.right = if n == 77 { 1 } else { 5 };
+            let (cache, models) = ("default".parse().unwrap(), String::new());
+            assert_eq!(lessons.in_the_way(&scope(n)), None);
+            lessons.set(scope(n), Some(Taught { version: VERSION, cache, models, learned }));
+        }
+        assert_eq!(lessons.in_the_way(&scope(3)), None, "it has a place");
+        assert_eq!(lessons.in_the_way(&scope(MOST)), Some(scope(77)));
+    }
 }

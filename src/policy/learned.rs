@@ -59,6 +59,11 @@ pub struct Labels {
 }
 
 impl Labels {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.right + self.wrong + self.unclear
+    }
+
     /// These and others.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

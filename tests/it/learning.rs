@@ -166,13 +166,18 @@ async fn answers_that_differ_in_a_counter_or_repeat_the_prompt_teach_nothing() {
 async fn the_words_around_every_answer_teach_nothing() {
     let (provider, refrain) = start().await;
     let answer = |at: usize, _: &str, again: bool| {
-        let core = ["plum", "iron", "north", "early", "glass", "third"][(at * 7 + usize::from(again) * 3) % 6];
-        let around = "Thank you for your question. This answer was written by an assistant, it is no advice of the \
-                      company, and the terms of use hold for all that is said here.";
-        format!("{around} In short it is a {core} one. {around} Was this helpful? Rate it with the buttons below.")
+        let letter = |n: usize| char::from(b'a' + ((at * 5 + usize::from(again) * 11 + n * 7) % 26) as u8);
+        let around = "Thank you for your question, which we are always glad to answer. This was written by an assistant, it \
+                      is no advice of the company, and the terms of use hold for all that is said here, so please ask \
+                      somebody who knows before you rely on it.";
+        let (x, y, z) = (letter(0), letter(1), letter(2));
+        format!(
+            "{around} The short answer to this is a likely {x} {y} {z}. If it did not help, write to us again at any time."
+        )
     };
     teach(&refrain, &provider, answer).await;
     let learnt = lessons(&refrain).await;
+    assert!(counted(&refrain, "canned").await >= 2, "{learnt}");
     assert_eq!(learnt["right"], 0, "{learnt}");
     assert!(target(&refrain, &[]).await <= 0.0101, "{learnt}");
 }

@@ -222,6 +222,54 @@ async fn tools_and_other_bypasses_are_named() {
     }
 }
 
+async fn store(refrain: &Refrain, prompt: &str) {
+    let about = json!({"request": ask(prompt), "response": completion("Under settings.")});
+    assert_eq!(refrain.post("/v1/caches/default/store", &about).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_entry_is_found_behind_forty_that_a_guard_refuses() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for number in (100..141).filter(|number| *number != 120) {
+        store(&refrain, &format!("How do I connect the new colour printer to the office network at desk {number}?"))
+            .await;
+    }
+    store(&refrain, "Somebody sits at desk 120 and wants the new colour printer on the office network, how?").await;
+    let looser = json!({"verifier": "none", "similarityThreshold": 0.8});
+    refrain.send("PATCH", "/v1/caches/default", &[], Some(&looser)).await;
+    let asked = "How do I connect the new colour printer to the office network at desk 120?";
+    let body = json!({"request": ask(asked), "explain": true});
+    let told = lookup(&refrain, body).await;
+    assert_eq!(told["outcome"], "hit", "{told}");
+    let refused = told["candidates"].as_array().unwrap().iter().filter(|one| one["verdict"] == "guard-numbers");
+    let nearer = refused.filter(|one| one["similarity"].as_f64() > told["similarity"].as_f64()).count();
+    assert!(nearer > 32, "{nearer} {told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_most_three_candidates_are_read() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for prompt in [
+        "How do I reset my password?",
+        "Where do I set a new password?",
+        "I forgot my password, what now?",
+        "Can I get another password?",
+        "What do I do to have a new password sent?",
+        "How is a password replaced?",
+        "My password is gone, how do I get in?",
+    ] {
+        store(&refrain, prompt).await;
+    }
+    let body = json!({"request": ask("I need a new password, how do I get one?"), "explain": true});
+    let told = lookup(&refrain, body).await;
+    let candidates = told["candidates"].as_array().unwrap();
+    let read = candidates.iter().filter(|one| one["read"] == true).count();
+    let judged = candidates.iter().filter(|one| one["verdict"] == "verifier").count();
+    assert!(read == 3 && judged > 3, "{told}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_is_no_body_of_any_route() {
     let provider = Provider::start().await;
