@@ -166,7 +166,8 @@ async fn answers_that_differ_in_a_counter_or_repeat_the_prompt_teach_nothing() {
 async fn the_words_around_every_answer_teach_nothing() {
     let (provider, refrain) = start().await;
     let answer = |at: usize, _: &str, again: bool| {
-        let letter = |n: usize| char::from(b'a' + ((at * 5 + usize::from(again) * 11 + n * 7) % 26) as u8);
+        let letter =
+            |n: usize| char::from(b"abcdefghijklmnopqrstuvwxyz"[(at * 5 + usize::from(again) * 11 + n * 7) % 26]);
         let around = "Thank you for your question, which we are always glad to answer. This was written by an assistant, it \
                       is no advice of the company, and the terms of use hold for all that is said here, so please ask \
                       somebody who knows before you rely on it.";
