@@ -158,8 +158,22 @@ def bar(p, y, sets, passes, kind, rate, bound, least):
     return line
 
 
-def draw(cheap, both, y, sets, passes, kinds, bound, least):
-    """The lines of every rate."""
+def left_over(line, cheap, both, y, sets, passes, kinds, near, rate, bound):
+    """The lowest line for near rewordings that keeps what may go wrong on every set, whatever the others' lines let through."""
+    others = {name: kind & ~near for name, kind in kinds.items()}
+    served, _ = serve(line, cheap, both, passes, others, 0.0)
+    low = .7  # however few went wrong here
+    for name, times in bound.items():
+        wrong = (sets == name) & (y == 0)
+        left = max(0, int(math.floor(wrong.sum() * rate * times + 1e-9)) - int((wrong & served).sum()))
+        through = np.sort(both[wrong & passes & kinds["rewording"] & near])[::-1]
+        if len(through) > left:
+            low = max(low, math.ceil(through[left] * 1e6 + 1e-3) / 1e6)
+    return {"sure": line["rewording"]["sure"], "pass": min(low, line["rewording"]["pass"])}
+
+
+def draw(cheap, both, y, sets, passes, kinds, bound, least, near=None):
+    """The lines of every rate; `near` tells the rewordings with lines of their own."""
     lines = []
     for rate in RATES:
         line = {"rate": rate}
@@ -169,11 +183,20 @@ def draw(cheap, both, y, sets, passes, kinds, bound, least):
             rest = passes & (cheap < sure)
             line[name] = {"sure": sure, "pass": max(bar(both, y, sets, rest, kind, rate * 4 / 5, bound, least), .3)}
         lines.append(line)
-    for low, high in zip(lines[::-1][1:], lines[::-1]):  # a stricter rate never has a lower line
+    fall(lines, kinds)
+    if near is not None:
+        for line in lines:
+            line["near"] = left_over(line, cheap, both, y, sets, passes, kinds, near, line["rate"], bound)
+        fall(lines, ["near"])
+    return lines
+
+
+def fall(lines, kinds):
+    """A stricter rate never has a lower line."""
+    for low, high in zip(lines[::-1][1:], lines[::-1]):
         for name in kinds:
             for mark in ("sure", "pass"):
                 low[name][mark] = max(low[name][mark], high[name][mark])
-    return lines
 
 
 def serve(line, cheap, both, passes, kinds, hopeless):
@@ -195,6 +218,7 @@ def main():
     ap.add_argument("--out", type=pathlib.Path, required=True)
     ap.add_argument("--floor", type=float, default=0.3)
     ap.add_argument("--edit", type=float, default=0.6, help="share of common words from which a pair is an edit")
+    ap.add_argument("--near", type=float, help="cosine from which a rewording has lines of its own; absent: none has")
     ap.add_argument("--group", choices=tuple(GROUPS), help="the sets of one group of languages alone; absent: all English ones")
     ap.add_argument("--report", type=pathlib.Path, help="numbers as JSON")
     args = ap.parse_args()
@@ -217,6 +241,9 @@ def main():
     passes = np.array([not r["vetoes"] and r["cosine"] >= args.floor for r in rows])
     edit = x[:, names.index("words_alike")] >= args.edit
     kinds = {"edit": edit, "rewording": ~edit}
+    cosine = np.array([r["cosine"] for r in rows])
+    near = None if args.near is None else ~edit & (cosine >= args.near)
+    apart = kinds if near is None else {"edit": edit, "rewording": ~edit & ~near, "near": near}
     # What a guard vetoes is decided; what it teaches about the rest counts a little less.
     weight = {**WEIGHT, **TEACHING[group]}
     w = np.array([weight.get(s, 1.0) for s in sets]) * np.where(passes, 1.0, 0.6)
@@ -225,24 +252,24 @@ def main():
     cheap_stage, cheap = stage(x, y, w, fold, monotone, passes)
     full_stage, both = stage(full, y, w, fold, monotone + [1], passes)
 
-    lines = draw(cheap, both, y, sets, passes, kinds, bound, least)
-    loose, _ = serve(lines[RATES.index(0.05)], cheap, both, passes, kinds, 0.0)
+    lines = draw(cheap, both, y, sets, passes, kinds, bound, least, near)
+    loose, _ = serve(lines[RATES.index(0.05)], cheap, both, passes, apart, 0.0)
     hopeless = float(np.quantile(cheap[loose & (y == 1)], .005))
     judge = {"version": 1, "signals": names, "cheap": cheap_stage, "full": full_stage, "floor": args.floor,
-             "hopeless": round(hopeless, 6), "edit": args.edit, "lines": lines}
+             "hopeless": round(hopeless, 6), "edit": args.edit, "near": args.near, "lines": lines}
     args.out.write_text(json.dumps(judge, separators=(",", ":")))
     print("hopeless", hopeless, "bytes", args.out.stat().st_size)
     for line in lines:
         print(line)
 
     at = RATES.index(0.01)
-    served, reads = serve(lines[at], cheap, both, passes, kinds, hopeless)
+    served, reads = serve(lines[at], cheap, both, passes, apart, hopeless)
     crossed = np.zeros(len(y), bool)
     for k in range(FOLDS):
         m = fold != k
-        drawn = draw(cheap[m], both[m], y[m], sets[m], passes[m], {n: v[m] for n, v in kinds.items()}, bound, least)[at]
-        crossed |= (fold == k) & serve(drawn, cheap, both, passes, kinds, hopeless)[0]
-    cosine = np.array([r["cosine"] for r in rows])
+        part = {n: v[m] for n, v in kinds.items()}
+        drawn = draw(cheap[m], both[m], y[m], sets[m], passes[m], part, bound, least, None if near is None else near[m])[at]
+        crossed |= (fold == k) & serve(drawn, cheap, both, passes, apart, hopeless)[0]
     report = {}
     print(f"{'set':16} {'pairs':>6} {'true':>6} | hit   false            | lines of other folds     | auc cos  cheap full  read  | passes t/f | read")
     for name in sorted(set(sets)):

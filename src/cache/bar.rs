@@ -124,8 +124,10 @@ mod tests {
     use crate::policy::language::Language;
     use crate::verify::{Change, Mark, Marks};
 
-    const MARKS: Marks =
-        Marks { hopeless: 0.1, edit: Mark { sure: 0.99, pass: 0.9 }, rewording: Mark { sure: 0.99, pass: 0.8 } };
+    const MARKS: Marks = {
+        let rewording = Mark { sure: 0.99, pass: 0.8 };
+        Marks { hopeless: 0.1, edit: Mark { sure: 0.99, pass: 0.9 }, rewording, near: rewording }
+    };
     const LINES: Lines = Lines { floor: 0.6, each: [MARKS; 3] };
     const EDIT: Kind = Kind { language: Language::English, change: Change::Edit };
 

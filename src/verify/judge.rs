@@ -6,7 +6,8 @@
 //!
 //! The lines were drawn on pairs that neither stage was trained on, apart for edits and for rewordings: one exchanged
 //! word among the same words is a harder question than two tellings of one, and a line for both would be the harder
-//! one's (group-wise error control, as in Mondrian conformal prediction: Vovk, Gammerman and Shafer 2005).
+//! one's (group-wise error control, as in Mondrian conformal prediction: Vovk, Gammerman and Shafer 2005). Rewordings that
+//! the embedder puts close together may have lines of their own, too: few of those ask something else.
 
 use serde::Deserialize;
 
@@ -18,6 +19,8 @@ use crate::policy::language::Language;
 const VERSION: u32 = 1;
 /// The signal that tells an edit from a rewording.
 const WORDS_ALIKE: &str = "words_alike";
+/// The signal that tells which rewordings are near.
+const COSINE: &str = "cosine";
 
 /// A trained judge, as `judge.json` holds it.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +37,9 @@ pub struct Judge {
     hopeless: f64,
     /// The share of common words from which a pair is an edit, 0 to 1.
     edit: f32,
+    /// The cosine from which a rewording is near, 0 to 1; `None`: none is.
+    #[serde(default)]
+    near: Option<f32>,
     /// Where the lines are for a rate of false hits, the strictest rate first.
     lines: Vec<Line>,
 }
@@ -63,10 +69,23 @@ struct Line {
     rate: f64,
     edit: Mark,
     rewording: Mark,
+    /// As for other rewordings, where it is not given.
+    #[serde(default)]
+    near: Option<Mark>,
 }
 
 /// The line of rate 0, which nothing reaches but certainty.
-const CERTAIN: Line = Line { rate: 0.0, edit: Mark { sure: 1.0, pass: 1.0 }, rewording: Mark { sure: 1.0, pass: 1.0 } };
+const CERTAIN: Line = Line { rate: 0.0, edit: Mark::CERTAIN, rewording: Mark::CERTAIN, near: None };
+
+impl Line {
+    fn mark(&self, change: Change) -> Mark {
+        match change {
+            Change::Edit => self.edit,
+            Change::Rewording => self.rewording,
+            Change::Near => self.near.unwrap_or(self.rewording),
+        }
+    }
+}
 
 /// Probabilities from which a pair is served.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -78,6 +97,10 @@ pub struct Mark {
     pub pass: f64,
 }
 
+impl Mark {
+    const CERTAIN: Self = Self { sure: 1.0, pass: 1.0 };
+}
+
 /// How two wordings differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -85,6 +108,12 @@ pub enum Change {
     Edit,
     /// Other words.
     Rewording,
+    /// Other words that the embedder puts close together.
+    Near,
+}
+
+impl Change {
+    const ALL: [Self; 3] = [Self::Edit, Self::Rewording, Self::Near];
 }
 
 /// What a pair is, as far as its lines go.
@@ -114,6 +143,8 @@ pub struct Marks {
     pub edit: Mark,
     /// For rewordings.
     pub rewording: Mark,
+    /// For rewordings that are near.
+    pub near: Mark,
 }
 
 /// What the cheap stage settles.
@@ -156,6 +187,7 @@ impl Marks {
         match change {
             Change::Edit => self.edit,
             Change::Rewording => self.rewording,
+            Change::Near => self.near,
         }
     }
 }
@@ -181,12 +213,13 @@ impl Judge {
 
     fn check_lines(&self) -> Result<(), String> {
         let falls = |from: Mark, to: Mark| from.pass >= to.pass && from.sure >= to.sure;
-        let rising = self.lines.windows(2).all(|two| {
-            two[0].rate < two[1].rate && falls(two[0].edit, two[1].edit) && falls(two[0].rewording, two[1].rewording)
-        });
+        let fall = |two: &[Line]| Change::ALL.iter().all(|change| falls(two[0].mark(*change), two[1].mark(*change)));
+        let rising = self.lines.windows(2).all(|two| two[0].rate < two[1].rate && fall(two));
         let positive = |mark: Mark| mark.sure > 0.0 && mark.pass > 0.0;
-        let sane = self.lines.iter().all(|l| l.rate > 0.0 && positive(l.edit) && positive(l.rewording));
-        let shares = [self.floor, self.edit].iter().all(|share| (0.0..=1.0).contains(share));
+        let drawn = |line: &Line| Change::ALL.iter().all(|change| positive(line.mark(*change)));
+        let sane = self.lines.iter().all(|line| line.rate > 0.0 && drawn(line));
+        let shares = [self.floor, self.edit, self.near.unwrap_or_default()];
+        let shares = shares.iter().all(|share| (0.0..=1.0).contains(share));
         if self.lines.is_empty() || !rising || !sane || !shares {
             return Err("its lines make no sense".into());
         }
@@ -198,9 +231,8 @@ impl Judge {
     /// Inverse to [`Judge::lines`] up to the largest measured rate; beyond it goes on in proportion, so that any two pairs
     /// can be compared.
     pub fn strictest(&self, change: Change, cheap: f64, full: f64) -> f64 {
-        let mark = |line: &Line| if change == Change::Edit { line.edit } else { line.rewording };
-        let surely = self.rate_at(cheap, |line| mark(line).sure);
-        let read = self.rate_at(full, |line| mark(line).pass);
+        let surely = self.rate_at(cheap, |line| line.mark(change).sure);
+        let read = self.rate_at(full, |line| line.mark(change).pass);
         let last = self.lines.last().map_or(1.0, |line| line.rate);
         if cheap < self.hopeless {
             return read.max(last * 1.001); // Served at no measured rate.
@@ -241,9 +273,17 @@ impl Judge {
 
     /// How the wordings behind these signals differ.
     pub fn change(&self, signals: &[f32]) -> Change {
-        let at = self.signals.iter().position(|name| name == WORDS_ALIKE);
-        let alike = at.and_then(|at| signals.get(at)).is_some_and(|alike| *alike >= self.edit);
-        if alike { Change::Edit } else { Change::Rewording }
+        let reaches = |name: &str, bound: f32| {
+            let at = self.signals.iter().position(|signal| signal == name);
+            at.and_then(|at| signals.get(at)).is_some_and(|value| *value >= bound)
+        };
+        if reaches(WORDS_ALIKE, self.edit) {
+            Change::Edit
+        } else if self.near.is_some_and(|near| reaches(COSINE, near)) {
+            Change::Near
+        } else {
+            Change::Rewording
+        }
     }
 
     /// The lines for a rate of false hits, 0 to 1: between two measured rates, in proportion to their logarithms. Under
@@ -269,6 +309,7 @@ impl Judge {
             hopeless: self.hopeless,
             edit: between(from.edit, to.edit),
             rewording: between(from.rewording, to.rewording),
+            near: between(from.mark(Change::Near), to.mark(Change::Near)),
         }
     }
 }
@@ -374,6 +415,24 @@ pub(super) mod tests {
         assert!(lines.pass(rewording, 0.45) && !lines.pass(edit, 0.45));
         assert!(!lines.pass(of(Language::Chinese, Change::Rewording), 1.0), "each language has its own, too");
         assert!(lines.pass(of(Language::Other, Change::Edit), 0.5));
+    }
+
+    #[test]
+    fn rewordings_that_are_near_have_lines_of_their_own_where_the_judge_gives_them() {
+        let near = r#","near":{"sure":0.98,"pass":0.6}},"#;
+        let json = by_cosine().replacen("\"edit\":0.6", "\"edit\":0.6,\"near\":0.92", 1);
+        let json = json.replacen("\"pass\":0.8}},", &format!("\"pass\":0.8}}{near}"), 1);
+        let judge = Judge::read(json.as_bytes()).unwrap();
+        let mut signals = vec![0.0; signals::names().len()];
+        for (cosine, change) in [(0.91, Change::Rewording), (0.93, Change::Near)] {
+            signals[0] = cosine;
+            assert_eq!(judge.change(&signals), change, "{cosine}");
+        }
+        assert!((judge.lines(0.001).near.pass - 0.6).abs() < 1e-9);
+        assert_eq!(judge.lines(0.1).near, judge.lines(0.1).rewording, "as for others where it is not given");
+        assert!((judge.strictest(Change::Near, 0.5, 0.6) - 0.001).abs() < 1e-9);
+        let risen = json.replace("\"pass\":0.6", "\"pass\":0.3");
+        assert!(Judge::read(risen.as_bytes()).unwrap_err().contains("no sense"), "stricter at a looser rate");
     }
 
     #[test]
