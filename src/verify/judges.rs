@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::Glance;
-use super::judge::{Judge, Kind, Lines};
+use super::judge::Judge;
+use super::lines::{Kind, Lines};
 use crate::policy::language::Language;
 
 /// A judge, and how much stricter than asked a language is held.

@@ -13,6 +13,7 @@ mod forest;
 mod head;
 pub mod judge;
 mod judges;
+mod lines;
 pub mod reader;
 pub mod signals;
 
@@ -30,8 +31,8 @@ use crate::metrics;
 use crate::types::Fingerprint;
 
 use files::{Loaded, Reading};
-pub use judge::{Change, Kind, Lines, Mark, Marks, Settled};
 use judges::Judges;
+pub use lines::{Change, Kind, Lines, Mark, Marks, Settled};
 use reader::Pair;
 pub use signals::Side;
 
