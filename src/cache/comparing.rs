@@ -99,35 +99,48 @@ impl Cache {
             Read::Told(agreement) => return Ok(agreement),
             Read::Open(one, other) => (one, other),
         };
-        let embedder = &self.inner.embedder;
-        // Of a text that the model reads half, or not at all, its vector says nothing.
-        if embedder.coverage(&one).is_err() || embedder.coverage(&other).is_err() {
-            return Ok(Agreement::Unclear);
-        }
-        let vectors = (embedder.embed(&one).await, embedder.embed(&other).await);
-        let (Ok(a), Ok(b)) = vectors else { return Err("embedder-down") };
-        let same_from = f64::from(embedder.calibrated_similarity());
-        Ok(agreement::by_cosine(&one, &other, f64::from(a.similarity(&b).get()), same_from))
+        Ok(match self.cosine(&one, &other).await? {
+            Some(cosine) => agreement::by_cosine(&one, &other, cosine, self.same_from()),
+            None => Agreement::Unclear,
+        })
     }
 
     /// Are two answers as near as those that say the same? Words around an answer, the same to every prompt, do that.
-    pub(super) async fn is_alike(&self, one: &Entry, other: &Entry) -> bool {
+    pub(super) async fn is_alike(&self, one: &str, other: &str) -> bool {
+        self.cosine(one, other).await.ok().flatten().is_some_and(|cosine| cosine >= self.same_from())
+    }
+
+    /// The cosine of two answers; `None` where the model reads one of them half, or not at all: its vector says nothing.
+    async fn cosine(&self, one: &str, other: &str) -> Result<Option<f64>, &'static str> {
         let embedder = &self.inner.embedder;
-        let Some((one, other)) = small_text(&one.answer).zip(small_text(&other.answer)) else { return false };
-        if embedder.coverage(&one).is_err() || embedder.coverage(&other).is_err() {
-            return false;
+        if embedder.coverage(one).is_err() || embedder.coverage(other).is_err() {
+            return Ok(None);
         }
-        let (Ok(a), Ok(b)) = (embedder.embed(&one).await, embedder.embed(&other).await) else { return false };
-        a.similarity(&b).get() >= embedder.calibrated_similarity()
+        let (Ok(a), Ok(b)) = (embedder.embed(one).await, embedder.embed(other).await) else {
+            return Err("embedder-down");
+        };
+        Ok(Some(f64::from(a.similarity(&b).get())))
+    }
+
+    /// The cosine from which two answers say the same.
+    fn same_from(&self) -> f64 {
+        f64::from(self.inner.embedder.calibrated_similarity())
     }
 }
 
-/// The words of an entry's answer that are not its prompt's, see [`agreement::frame`]; `None` for one that is not compared.
-pub(super) async fn frame(entry: &Entry) -> Option<String> {
+/// What an entry's answer says.
+pub(super) struct Said {
+    pub text: String,
+    /// Its words that are not the prompt's, see [`agreement::frame`].
+    pub frame: String,
+}
+
+/// Reads an entry's answer; `None` for one that is not compared.
+pub(super) async fn said(entry: &Entry) -> Option<Said> {
     let (answer, prompt) = (entry.answer.clone(), entry.text.clone());
     // Folding a long answer takes milliseconds.
-    let frame = move || small_text(&answer).map(|said| agreement::frame(&said, &prompt));
-    tokio::task::spawn_blocking(frame).await.ok().flatten()
+    let read = move || small_text(&answer).map(|text| Said { frame: agreement::frame(&text, &prompt), text });
+    tokio::task::spawn_blocking(read).await.ok().flatten()
 }
 
 /// What the words of two answers say.

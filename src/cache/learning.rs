@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
-use crate::cache::comparing::{frame, tells};
+use crate::cache::comparing::{Said, said, tells};
 use crate::embedding::Embedding;
 use crate::entry::Entry;
 use crate::policy::agreement::Agreement;
@@ -175,7 +175,8 @@ impl Cache {
     /// Learns that the answers of two entries agree or not; the metric's label.
     pub(super) async fn learn_from(&self, stored: &Stored, asked: &Stored, says: Agreement) -> &'static str {
         // Two answers that differ in more than numbers and prompts say that they do, whatever others get.
-        let telling = says == Agreement::Other && frame(&stored.entry).await != frame(&asked.entry).await;
+        let frame = |said: Option<Said>| said.map(|said| said.frame);
+        let telling = says == Agreement::Other && frame(said(&stored.entry).await) != frame(said(&asked.entry).await);
         if says != Agreement::Unclear && !telling && self.is_canned(asked).await {
             return "canned";
         }
@@ -213,14 +214,18 @@ impl Cache {
     async fn is_canned(&self, asked: &Stored) -> bool {
         let entry = &asked.entry;
         let Ok(vector) = self.inner.embedder.embed(&entry.text).await else { return true };
-        let (own, mut far) = (frame(entry).await, 0);
+        let (own, mut far) = (said(entry).await, 0);
         for key in self.inner.lessons.of_late(&self.label_scope(&entry.cache, entry.tenant)) {
             let other = self.by_key(&key).await.filter(|other| other.entry.partition == entry.partition);
             let Some(other) = other else { continue };
             if !self.is_far(&vector, &other).await {
                 continue;
             }
-            if own == frame(&other.entry).await || self.is_alike(&asked.entry, &other.entry).await {
+            let same = match (&own, said(&other.entry).await) {
+                (Some(own), Some(other)) => own.frame == other.frame || self.is_alike(&own.text, &other.text).await,
+                (own, other) => own.is_none() && other.is_none(),
+            };
+            if same {
                 return true;
             }
             far += 1;

@@ -56,6 +56,11 @@ impl Files {
     }
 }
 
+/// A prompt of a stream.
+fn row(t: u32, text: &str, group: &str) -> Value {
+    json!({"id": format!("s{t}"), "t": t, "text": text, "group": group})
+}
+
 /// The names of all elements, or what is wrong with the nesting.
 fn elements(svg: &str) -> Result<Vec<String>, String> {
     let (mut open, mut seen) = (Vec::new(), Vec::new());
@@ -224,7 +229,6 @@ async fn a_policy_without_the_verifier_has_no_numbers_of_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_is_played_as_live_traffic() {
     let files = Files::new();
-    let row = |t: u32, text: &str, group: &str| json!({"id": format!("s{t}"), "t": t, "text": text, "group": group});
     // Out of order: the last row was the first prompt.
     let rows = [
         row(1, "How can I reset my password?", "password"),
@@ -258,7 +262,6 @@ async fn a_stream_is_played_as_live_traffic() {
 #[tokio::test(flavor = "multi_thread")]
 async fn repeats_of_a_stream_that_guards_or_a_bypass_refuse_are_listed() {
     let files = Files::new();
-    let row = |t: u32, text: &str, group: &str| json!({"id": format!("s{t}"), "t": t, "text": text, "group": group});
     let rows = [
         row(0, "How do I log in with version 2?", "login"),
         row(1, "How do I log in with version 3?", "login"),
@@ -280,7 +283,6 @@ async fn repeats_of_a_stream_that_guards_or_a_bypass_refuse_are_listed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_hit_of_a_stream_can_be_called_wrong() {
     let files = Files::new();
-    let row = |t: u32, text: &str, group: &str| json!({"id": format!("s{t}"), "t": t, "text": text, "group": group});
     let rows = [
         row(0, "Where do I find my invoices?", "invoices"),
         row(1, "Where can I find my invoices?", "bills"),

@@ -63,8 +63,7 @@ async fn the_explanation_of_a_hit_shows_the_other_candidates_too() {
         "How can I enable guest access on the router?",
         "How do I disable guest access on the router?",
     ] {
-        let about = json!({"request": ask(prompt), "response": completion("Under settings.")});
-        assert_eq!(refrain.post("/v1/caches/default/store", &about).await.status, 201);
+        store(&refrain, prompt).await;
     }
     let body =
         json!({"request": ask("Could you tell me how I can enable guest access on the router?"), "explain": true});

@@ -3,6 +3,7 @@
 //! Two uses: [`time_sensitive`] finds prompts whose right answer moves, and the guard keeps "today" from answering
 //! "tomorrow". No clock: what "today" is does not matter here, only that it was said.
 
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use super::account;
@@ -122,10 +123,10 @@ fn final_now(text: &Text, i: usize) -> bool {
 /// The word that makes the right answer to a prompt move with time, if there is one.
 pub fn time_sensitive(text: &str) -> Option<&'static str> {
     let text = Text::of(text);
-    let told = account::told(&text);
+    let told = LazyCell::new(|| account::told(&text));
     let moving = |i: usize| {
-        let told = told.iter().any(|sentence| sentence.contains(&i));
-        found_at(&text, i).find(|(_, _, shown)| !(told && SINCE.contains(shown))).map(|(.., shown)| shown)
+        let since = |shown: &&str| SINCE.contains(shown) && told.iter().any(|sentence| sentence.contains(&i));
+        found_at(&text, i).find(|(_, _, shown)| !since(shown)).map(|(.., shown)| shown)
     };
     (0..text.tokens.len()).find_map(moving)
 }
