@@ -3,7 +3,7 @@
 //!     cargo run --release --example pair_signals -- VERIFIER_FOLDER [EMBEDDER] < pairs.jsonl > signals.jsonl
 //!
 //! Each input line is `{"a", "b", ...}`; it comes out with `bypass`, `cosine`, `vetoes`, `signals` and the reader's
-//! log-odds (`read`) added. The very code of the service computes them, so that what is trained is what runs.
+//! log-odds (`read`) and the kind of change (`change`) added. The very code of the service computes them, so that what is trained is what runs.
 
 use std::io::{BufRead, Write};
 
@@ -55,6 +55,7 @@ async fn line(cache: &Cache, row: &str) -> Result<String, Box<dyn std::error::Er
     row["vetoes"] = compared.vetoes.iter().map(|veto| veto.guard.as_str()).collect();
     row["signals"] = json!(compared.glance.as_ref().map(refrain::verify::Glance::signals));
     row["read"] = json!(read);
+    row["change"] = json!(compared.glance.as_ref().map(|glance| glance.kind.change.as_str()));
     Ok(row.to_string())
 }
 

@@ -40,6 +40,8 @@ TEACHING = {"english": {"gptcache_qqp": .3, "rqe_medical": 0.0},
             "chinese": dict.fromkeys(("bq_corpus", "atec", "afqmc", "bustm", "oppo_xiaobu"), .1), "other": {}}
 # A set with fewer others of a kind does not draw that kind's line: zh_minimal has a handful of rewordings.
 LEAST = {"english": 1, "chinese": 40, "other": 1}
+# The kinds with lines of their own: within which other kind, and how low a line goes however few went wrong here.
+WITHIN = {"near": ("rewording", .7), "particles": ("edit", .85)}
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 
@@ -158,36 +160,42 @@ def bar(p, y, sets, passes, kind, rate, bound, least):
     return line
 
 
-def left_over(line, cheap, both, y, sets, passes, kinds, near, rate, bound):
-    """The lowest line for near rewordings that keeps what may go wrong on every set, whatever the others' lines let through."""
-    others = {name: kind & ~near for name, kind in kinds.items()}
-    served, _ = serve(line, cheap, both, passes, others, 0.0)
-    low = .7  # however few went wrong here
-    for name, times in bound.items():
-        wrong = (sets == name) & (y == 0)
+def left_over(line, cheap, both, y, sets, passes, kinds, name, rate, bound):
+    """The lowest line for the pairs of a kind within another that keeps what may go wrong on every set, whatever the other
+    kinds' lines let through."""
+    outer, low = WITHIN[name]
+    served, _ = serve(line, cheap, both, passes, {k: kind for k, kind in kinds.items() if k in line}, 0.0)
+    for one, times in bound.items():
+        wrong = (sets == one) & (y == 0)
         left = max(0, int(math.floor(wrong.sum() * rate * times + 1e-9)) - int((wrong & served).sum()))
-        through = np.sort(both[wrong & passes & kinds["rewording"] & near])[::-1]
+        through = np.sort(both[wrong & passes & kinds[name]])[::-1]
         if len(through) > left:
             low = max(low, math.ceil(through[left] * 1e6 + 1e-3) / 1e6)
-    return {"sure": line["rewording"]["sure"], "pass": min(low, line["rewording"]["pass"])}
+    return {"sure": line[outer]["sure"], "pass": min(low, line[outer]["pass"])}
 
 
-def draw(cheap, both, y, sets, passes, kinds, bound, least, near=None):
-    """The lines of every rate; `near` tells the rewordings with lines of their own."""
+def outer(kinds):
+    """The two kinds that all pairs are of."""
+    within = lambda name: np.any([kinds[k] for k, (other, _) in WITHIN.items() if other == name and k in kinds], axis=0)
+    return {name: kinds[name] | within(name) for name in ("edit", "rewording")}
+
+
+def draw(cheap, both, y, sets, passes, kinds, bound, least):
+    """The lines of every rate."""
     lines = []
     for rate in RATES:
         line = {"rate": rate}
-        for name, kind in kinds.items():
+        for name, kind in outer(kinds).items():
             # A fifth of what may go wrong is left to the cheap stage alone.
             sure = max(bar(cheap, y, sets, passes, kind, rate / 5, bound, least), .5)
             rest = passes & (cheap < sure)
             line[name] = {"sure": sure, "pass": max(bar(both, y, sets, rest, kind, rate * 4 / 5, bound, least), .3)}
         lines.append(line)
-    fall(lines, kinds)
-    if near is not None:
+    fall(lines, ("edit", "rewording"))
+    for name in (name for name in WITHIN if name in kinds):
         for line in lines:
-            line["near"] = left_over(line, cheap, both, y, sets, passes, kinds, near, line["rate"], bound)
-        fall(lines, ["near"])
+            line[name] = left_over(line, cheap, both, y, sets, passes, kinds, name, line["rate"], bound)
+        fall(lines, [name])
     return lines
 
 
@@ -239,11 +247,12 @@ def main():
     x = np.array([r["signals"] for r in rows], dtype=np.float32)
     full = np.concatenate([x, np.array([[r["read"]] for r in rows], dtype=np.float32)], 1)
     passes = np.array([not r["vetoes"] and r["cosine"] >= args.floor for r in rows])
-    edit = x[:, names.index("words_alike")] >= args.edit
-    kinds = {"edit": edit, "rewording": ~edit}
     cosine = np.array([r["cosine"] for r in rows])
-    near = None if args.near is None else ~edit & (cosine >= args.near)
-    apart = kinds if near is None else {"edit": edit, "rewording": ~edit & ~near, "near": near}
+    edit = x[:, names.index("words_alike")] >= args.edit
+    near = ~edit & (cosine >= (args.near or 2.0))
+    particles = edit & np.array([r["change"] == "particles" for r in rows])
+    kinds = {"edit": edit & ~particles, "rewording": ~edit & ~near, "particles": particles, "near": near}
+    kinds = {name: kind for name, kind in kinds.items() if name not in WITHIN or kind.any()}
     # What a guard vetoes is decided; what it teaches about the rest counts a little less.
     weight = {**WEIGHT, **TEACHING[group]}
     w = np.array([weight.get(s, 1.0) for s in sets]) * np.where(passes, 1.0, 0.6)
@@ -252,8 +261,8 @@ def main():
     cheap_stage, cheap = stage(x, y, w, fold, monotone, passes)
     full_stage, both = stage(full, y, w, fold, monotone + [1], passes)
 
-    lines = draw(cheap, both, y, sets, passes, kinds, bound, least, near)
-    loose, _ = serve(lines[RATES.index(0.05)], cheap, both, passes, apart, 0.0)
+    lines = draw(cheap, both, y, sets, passes, kinds, bound, least)
+    loose, _ = serve(lines[RATES.index(0.05)], cheap, both, passes, kinds, 0.0)
     hopeless = float(np.quantile(cheap[loose & (y == 1)], .005))
     judge = {"version": 1, "signals": names, "cheap": cheap_stage, "full": full_stage, "floor": args.floor,
              "hopeless": round(hopeless, 6), "edit": args.edit, "near": args.near, "lines": lines}
@@ -263,13 +272,13 @@ def main():
         print(line)
 
     at = RATES.index(0.01)
-    served, reads = serve(lines[at], cheap, both, passes, apart, hopeless)
+    served, reads = serve(lines[at], cheap, both, passes, kinds, hopeless)
     crossed = np.zeros(len(y), bool)
     for k in range(FOLDS):
         m = fold != k
         part = {n: v[m] for n, v in kinds.items()}
-        drawn = draw(cheap[m], both[m], y[m], sets[m], passes[m], part, bound, least, None if near is None else near[m])[at]
-        crossed |= (fold == k) & serve(drawn, cheap, both, passes, apart, hopeless)[0]
+        drawn = draw(cheap[m], both[m], y[m], sets[m], passes[m], part, bound, least)[at]
+        crossed |= (fold == k) & serve(drawn, cheap, both, passes, kinds, hopeless)[0]
     report = {}
     print(f"{'set':16} {'pairs':>6} {'true':>6} | hit   false            | lines of other folds     | auc cos  cheap full  read  | passes t/f | read")
     for name in sorted(set(sets)):

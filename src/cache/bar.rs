@@ -126,7 +126,8 @@ mod tests {
 
     const MARKS: Marks = {
         let rewording = Mark { sure: 0.99, pass: 0.8 };
-        Marks { hopeless: 0.1, edit: Mark { sure: 0.99, pass: 0.9 }, rewording, near: rewording }
+        let edit = Mark { sure: 0.99, pass: 0.9 };
+        Marks { hopeless: 0.1, particles: edit, edit, rewording, near: rewording }
     };
     const LINES: Lines = Lines { floor: 0.6, each: [MARKS; 3] };
     const EDIT: Kind = Kind { language: Language::English, change: Change::Edit };

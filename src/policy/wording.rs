@@ -49,6 +49,7 @@ pub struct Wording {
     capitals: BTreeSet<u64>,
     sentences: usize,
     framed: Vec<u64>,
+    carrying: Vec<u64>,
     glued: u64,
     framed_set: BTreeSet<u64>,
 }
@@ -69,6 +70,7 @@ impl Wording {
             glued: hash(&frame::glued(&unframed)),
             framed_set: framed.iter().copied().collect(),
             framed,
+            carrying: frame::carrying(&unframed).map(hash).collect(),
             set: hashed.iter().copied().collect(),
             stems: content.map(|word| hash(stem(word))).collect(),
             pairs: hashed.windows(2).map(|pair| pair[0].rotate_left(17) ^ pair[1]).collect(),
@@ -85,6 +87,13 @@ impl Wording {
     /// The language of the text.
     pub fn language(&self) -> Language {
         self.language
+    }
+
+    /// Do two English texts differ in nothing but the frame of the question, particles and the number of nouns? One text
+    /// that is all particles is like no other.
+    pub fn same_but_particles(&self, other: &Self) -> bool {
+        let english = self.language.both(other.language) == Language::English;
+        english && !self.carrying.is_empty() && self.carrying == other.carrying
     }
 
     /// What differs between two wordings, under [`NAMES`]; `cosine` is that of the prompts, -1 to 1.
@@ -245,6 +254,40 @@ mod tests {
         let at = NAMES.iter().position(|known| *known == "framed_equal").unwrap();
         assert!(one.compare(&other, 0.95)[at] > 0.5);
         assert!(one.compare(&other, 0.6)[at] < 0.5);
+    }
+
+    #[test]
+    fn particles_alone_differ_where_nothing_else_does() {
+        let same = |a: &str, b: &str| {
+            let (a, b) = (Wording::of(a), Wording::of(b));
+            assert_eq!(a.same_but_particles(&b), b.same_but_particles(&a), "symmetric");
+            a.same_but_particles(&b)
+        };
+        for (a, b) in [
+            ("What are the likely impacts in business?", "What are the likely impacts on business?"),
+            ("Why can't I like comments in Instagram?", "Why can't I like comments on Instagram?"),
+            ("What are the joys of exercise?", "What are the joys of exercises?"),
+            ("Which technologies used in TCS?", "Which technologies are used in TCS?"),
+        ] {
+            assert!(same(a, b), "{a} / {b}");
+        }
+        for (a, b) in [
+            ("Can I like comments?", "Can't I like comments?"),
+            ("What is in the contract?", "Who is in the contract?"),
+            ("Can I work from home?", "Should I work from home?"),
+            ("Is the dog older than the cat?", "Is the cat older than the dog?"),
+            ("Who is the president?", "Who was the president?"),
+            ("Do I pay for it?", "Do you pay for it?"),
+            ("How do I write to Anna?", "How do I write for Anna?"),
+            ("What is 1 2?", "What is 2 1?"),
+            ("What is the custom in Japan?", "What are the customs in Japan?"),
+            ("How do I write a document?", "How do I write in a document?"),
+            ("How do I turn on my phone?", "How do I turn my phone?"),
+            ("Is that?", "Do just that"),
+            ("能退款吗", "能退款"),
+        ] {
+            assert!(!same(a, b), "{a} / {b}");
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! The lines were drawn on pairs that neither stage was trained on, apart for edits and for rewordings: one exchanged
 //! word among the same words is a harder question than two tellings of one, and a line for both would be the harder
 //! one's (group-wise error control, as in Mondrian conformal prediction: Vovk, Gammerman and Shafer 2005). Rewordings that
-//! the embedder puts close together may have lines of their own, too: few of those ask something else.
+//! the embedder puts close together and edits of particles may have lines of their own, too: few of those ask something
+//! else.
 
 use serde::Deserialize;
 
@@ -67,6 +68,9 @@ struct Linear {
 struct Line {
     /// Pairs that ask something else and are served all the same, as a share of all such pairs.
     rate: f64,
+    /// As for other edits, where it is not given.
+    #[serde(default)]
+    particles: Option<Mark>,
     edit: Mark,
     rewording: Mark,
     /// As for other rewordings, where it is not given.
@@ -75,11 +79,12 @@ struct Line {
 }
 
 /// The line of rate 0, which nothing reaches but certainty.
-const CERTAIN: Line = Line { rate: 0.0, edit: Mark::CERTAIN, rewording: Mark::CERTAIN, near: None };
+const CERTAIN: Line = Line { rate: 0.0, particles: None, edit: Mark::CERTAIN, rewording: Mark::CERTAIN, near: None };
 
 impl Line {
     fn mark(&self, change: Change) -> Mark {
         match change {
+            Change::Particles => self.particles.unwrap_or(self.edit),
             Change::Edit => self.edit,
             Change::Rewording => self.rewording,
             Change::Near => self.near.unwrap_or(self.rewording),
@@ -166,14 +171,14 @@ impl Judge {
         self.floor
     }
 
-    /// How the wordings behind these signals differ.
-    pub fn change(&self, signals: &[f32]) -> Change {
+    /// How the wordings behind these signals differ; `particles`: in nothing but these.
+    pub fn change(&self, signals: &[f32], particles: bool) -> Change {
         let reaches = |name: &str, bound: f32| {
             let at = self.signals.iter().position(|signal| signal == name);
             at.and_then(|at| signals.get(at)).is_some_and(|value| *value >= bound)
         };
         if reaches(WORDS_ALIKE, self.edit) {
-            Change::Edit
+            if particles { Change::Particles } else { Change::Edit }
         } else if self.near.is_some_and(|near| reaches(COSINE, near)) {
             Change::Near
         } else {
@@ -200,11 +205,13 @@ impl Judge {
             sure: from.sure + (to.sure - from.sure) * share,
             pass: from.pass + (to.pass - from.pass) * share,
         };
+        let of = |change| between(from.mark(change), to.mark(change));
         Marks {
             hopeless: self.hopeless,
-            edit: between(from.edit, to.edit),
-            rewording: between(from.rewording, to.rewording),
-            near: between(from.mark(Change::Near), to.mark(Change::Near)),
+            particles: of(Change::Particles),
+            edit: of(Change::Edit),
+            rewording: of(Change::Rewording),
+            near: of(Change::Near),
         }
     }
 }
@@ -302,10 +309,10 @@ pub(super) mod tests {
         let of = |language, change| Kind { language, change };
         let (edit, rewording) = (of(Language::English, Change::Edit), of(Language::English, Change::Rewording));
         let mut signals = vec![0.0; signals::names().len()];
-        assert_eq!(judge.change(&signals), Change::Rewording);
+        assert_eq!(judge.change(&signals, false), Change::Rewording);
         let at = signals::names().iter().position(|name| *name == WORDS_ALIKE).unwrap();
         signals[at] = 0.6;
-        assert_eq!(judge.change(&signals), Change::Edit);
+        assert_eq!(judge.change(&signals, false), Change::Edit);
         assert_eq!(lines.settle(rewording, 0.95), Settled::Yes);
         assert_eq!(lines.settle(edit, 0.95), Settled::Open);
         assert_eq!(lines.settle(edit, 0.000_1), Settled::No);
@@ -323,13 +330,28 @@ pub(super) mod tests {
         let mut signals = vec![0.0; signals::names().len()];
         for (cosine, change) in [(0.91, Change::Rewording), (0.93, Change::Near)] {
             signals[0] = cosine;
-            assert_eq!(judge.change(&signals), change, "{cosine}");
+            assert_eq!(judge.change(&signals, false), change, "{cosine}");
         }
         assert!((judge.lines(0.001).near.pass - 0.6).abs() < 1e-9);
         assert_eq!(judge.lines(0.1).near, judge.lines(0.1).rewording, "as for others where it is not given");
         assert!((judge.strictest(Change::Near, 0.5, 0.6) - 0.001).abs() < 1e-9);
         let risen = json.replace("\"pass\":0.6", "\"pass\":0.3");
         assert!(Judge::read(risen.as_bytes()).unwrap_err().contains("no sense"), "stricter at a looser rate");
+    }
+
+    #[test]
+    fn edits_of_particles_have_lines_of_their_own_where_the_judge_gives_them() {
+        let own = r#""particles":{"sure":0.98,"pass":0.6},"edit":{"sure":0.99"#;
+        let json = by_cosine().replacen(r#""edit":{"sure":0.99"#, own, 1);
+        let judge = Judge::read(json.as_bytes()).unwrap();
+        let mut signals = vec![0.0; signals::names().len()];
+        assert_eq!(judge.change(&signals, true), Change::Rewording, "frames alone may be most of the words");
+        let at = signals::names().iter().position(|name| *name == WORDS_ALIKE).unwrap();
+        signals[at] = 0.6;
+        assert_eq!(judge.change(&signals, true), Change::Particles);
+        assert_eq!(judge.change(&signals, false), Change::Edit);
+        assert!((judge.lines(0.001).particles.pass - 0.6).abs() < 1e-9);
+        assert_eq!(judge.lines(0.1).particles, judge.lines(0.1).edit, "as for others where it is not given");
     }
 
     #[test]

@@ -45,9 +45,10 @@ impl Judges {
     }
 
     /// What the cheap stage says of a pair in this language.
-    pub fn glance(&self, language: Language, signals: Vec<f32>) -> Glance {
+    /// `particles`: its wordings differ in nothing but these.
+    pub fn glance(&self, language: Language, signals: Vec<f32>, particles: bool) -> Glance {
         let judge = &self.seat(language).judge;
-        let kind = Kind { language, change: judge.change(&signals) };
+        let kind = Kind { language, change: judge.change(&signals, particles) };
         Glance { probability: judge.cheap(&signals), kind, signals }
     }
 
@@ -92,7 +93,7 @@ mod tests {
     fn a_stricter_language_is_served_where_the_stricter_target_serves_it() {
         let judges = judges();
         let [english, other] = [Language::English, Language::Other].map(|language| {
-            let glance = judges.glance(language, vec![0.0; signals::names().len()]);
+            let glance = judges.glance(language, vec![0.0; signals::names().len()], false);
             (glance.kind, judges.strictest(&glance, 0.62))
         });
         assert!((other.1 - (english.1 * 10.0).min(1.0)).abs() < 1e-9 && english.1 < 0.1);

@@ -22,6 +22,8 @@ impl Mark {
 /// How two wordings differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// English: nothing but particles, and the number of nouns.
+    Particles,
     /// Most words are the same.
     Edit,
     /// Other words.
@@ -31,8 +33,18 @@ pub enum Change {
 }
 
 impl Change {
+    /// Its name, as in a judge's file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Particles => "particles",
+            Self::Edit => "edit",
+            Self::Rewording => "rewording",
+            Self::Near => "near",
+        }
+    }
+
     /// All of them.
-    pub(super) const ALL: [Self; 3] = [Self::Edit, Self::Rewording, Self::Near];
+    pub(super) const ALL: [Self; 4] = [Self::Particles, Self::Edit, Self::Rewording, Self::Near];
 }
 
 /// What a pair is, as far as its lines go.
@@ -58,7 +70,9 @@ pub struct Lines {
 pub struct Marks {
     /// A cheap probability under this is a no.
     pub hopeless: f64,
-    /// For edits.
+    /// For particles.
+    pub particles: Mark,
+    /// For other edits.
     pub edit: Mark,
     /// For rewordings.
     pub rewording: Mark,
@@ -104,6 +118,7 @@ impl Lines {
 impl Marks {
     fn mark(&self, change: Change) -> Mark {
         match change {
+            Change::Particles => self.particles,
             Change::Edit => self.edit,
             Change::Rewording => self.rewording,
             Change::Near => self.near,

@@ -174,7 +174,8 @@ impl Verifier {
             f32::from(weight.unwrap_or(u8::MAX)) / 255.0
         };
         let signals = signals::of(a, b, cosine, &weight)?;
-        Some(ready.judges.glance(a.wording.language().both(b.wording.language()), signals))
+        let language = a.wording.language().both(b.wording.language());
+        Some(ready.judges.glance(language, signals, a.wording.same_but_particles(b.wording)))
     }
 
     /// The full probability, once the reader has read both texts; within the configured deadline.
