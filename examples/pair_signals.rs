@@ -3,7 +3,8 @@
 //!     cargo run --release --example pair_signals -- VERIFIER_FOLDER [EMBEDDER] < pairs.jsonl > signals.jsonl
 //!
 //! Each input line is `{"a", "b", ...}`; it comes out with `bypass`, `cosine`, `vetoes`, `signals` and the reader's
-//! log-odds (`read`) and the kind of change (`change`) added. The very code of the service computes them, so that what is trained is what runs.
+//! log-odds (`read`) and the kind of change (`change`) added. The very code of the service computes them, so that what is
+//! trained is what runs.
 
 use std::io::{BufRead, Write};
 
