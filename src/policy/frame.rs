@@ -10,8 +10,8 @@ mod tables;
 use unicode_normalization::UnicodeNormalization;
 
 use tables::{
-    ALIKE, ARTICLES, ASKING, CLOSINGS, CONTRACTIONS, FILLERS, GREETINGS, HEADS, MEANING, OPENING, OWN_PLURALS,
-    PARTICLES, PLACES, PLACING, PRICES, TELLING,
+    ALIKE, ARTICLES, ASKING, CLOSINGS, CONTRACTIONS, FILLERS, GREETINGS, HEADS, MEANING, OPENING, PLACING, PRICES,
+    TELLING,
 };
 
 /// The words of `text` without its frame, in order; the frame's kind, where one is known, stands first.
@@ -21,19 +21,6 @@ pub fn without(text: &str) -> Vec<String> {
         words = shorter;
     }
     turned(plain(headed(&words).unwrap_or(words)))
-}
-
-/// What of [`without`] carries the question, in order: no particles, one word for "in", "on", "at" and "of", plurals as
-/// singulars.
-pub fn carrying(framed: &[String]) -> impl Iterator<Item = &str> {
-    let place = |word| if PLACES.contains(&word) { PLACES[0] } else { singular(word) };
-    framed.iter().map(String::as_str).filter(|word| !PARTICLES.contains(word)).map(place)
-}
-
-/// "books" as "book", crudely; "class", "bus" and "customs" stay.
-fn singular(word: &str) -> &str {
-    let plural = word.len() > 3 && word.chars().all(char::is_alphabetic) && !word.ends_with("ss");
-    if plural && !OWN_PLURALS.contains(&word) { word.strip_suffix('s').unwrap_or(word) } else { word }
 }
 
 /// "With the Basic plan, what can I do?" as "what can I do with the Basic plan?".

@@ -6,6 +6,7 @@ pub mod agreement;
 pub mod binomial;
 pub mod cache_status;
 pub mod calibrate;
+mod carrying;
 pub mod directives;
 pub mod document;
 pub mod eviction;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::policy::carrying::Carrying;
 use crate::policy::frame;
 use crate::policy::language::Language;
 
@@ -49,7 +50,7 @@ pub struct Wording {
     capitals: BTreeSet<u64>,
     sentences: usize,
     framed: Vec<u64>,
-    carrying: Vec<u64>,
+    carrying: Carrying,
     glued: u64,
     framed_set: BTreeSet<u64>,
 }
@@ -70,7 +71,7 @@ impl Wording {
             glued: hash(&frame::glued(&unframed)),
             framed_set: framed.iter().copied().collect(),
             framed,
-            carrying: frame::carrying(&unframed).map(hash).collect(),
+            carrying: Carrying::of(&unframed),
             set: hashed.iter().copied().collect(),
             stems: content.map(|word| hash(stem(word))).collect(),
             pairs: hashed.windows(2).map(|pair| pair[0].rotate_left(17) ^ pair[1]).collect(),
@@ -89,11 +90,9 @@ impl Wording {
         self.language
     }
 
-    /// Do two English texts differ in nothing but the frame of the question, particles and the number of nouns? One text
-    /// that is all particles is like no other.
+    /// Do two English texts differ in nothing but what comes and goes, and in equal words?
     pub fn same_but_particles(&self, other: &Self) -> bool {
-        let english = self.language.both(other.language) == Language::English;
-        english && !self.carrying.is_empty() && self.carrying == other.carrying
+        self.language.both(other.language) == Language::English && self.carrying.same(&other.carrying)
     }
 
     /// What differs between two wordings, under [`NAMES`]; `cosine` is that of the prompts, -1 to 1.
@@ -181,7 +180,7 @@ fn unframed(text: &str) -> Vec<String> {
 }
 
 /// FNV-1a: the same on every machine and in every version, since a trained judge depends on what collides.
-fn hash(text: &str) -> u64 {
+pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
@@ -257,37 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn particles_alone_differ_where_nothing_else_does() {
-        let same = |a: &str, b: &str| {
-            let (a, b) = (Wording::of(a), Wording::of(b));
-            assert_eq!(a.same_but_particles(&b), b.same_but_particles(&a), "symmetric");
-            a.same_but_particles(&b)
-        };
-        for (a, b) in [
-            ("What are the likely impacts in business?", "What are the likely impacts on business?"),
-            ("Why can't I like comments in Instagram?", "Why can't I like comments on Instagram?"),
-            ("What are the joys of exercise?", "What are the joys of exercises?"),
-            ("Which technologies used in TCS?", "Which technologies are used in TCS?"),
-        ] {
-            assert!(same(a, b), "{a} / {b}");
-        }
-        for (a, b) in [
-            ("Can I like comments?", "Can't I like comments?"),
-            ("What is in the contract?", "Who is in the contract?"),
-            ("Can I work from home?", "Should I work from home?"),
-            ("Is the dog older than the cat?", "Is the cat older than the dog?"),
-            ("Who is the president?", "Who was the president?"),
-            ("Do I pay for it?", "Do you pay for it?"),
-            ("How do I write to Anna?", "How do I write for Anna?"),
-            ("What is 1 2?", "What is 2 1?"),
-            ("What is the custom in Japan?", "What are the customs in Japan?"),
-            ("How do I write a document?", "How do I write in a document?"),
-            ("How do I turn on my phone?", "How do I turn my phone?"),
-            ("Is that?", "Do just that"),
-            ("能退款吗", "能退款"),
-        ] {
-            assert!(!same(a, b), "{a} / {b}");
-        }
+    fn only_english_has_particles() {
+        let same = |a: &str, b: &str| Wording::of(a).same_but_particles(&Wording::of(b));
+        assert!(same("Is the pool open?", "is pool open"));
+        assert!(!same("能退款吗", "能退款"));
     }
 
     #[test]

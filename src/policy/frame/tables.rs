@@ -5,16 +5,6 @@ pub(super) const ARTICLES: [&str; 3] = ["a", "an", "the"];
 /// Words that add nothing to a question.
 pub(super) const FILLERS: [&str; 12] =
     ["any", "some", "very", "really", "actually", "currently", "also", "there", "me", "so", "exactly", "ever"];
-/// Particles of an English question, as [`super::without`] leaves them: the things asked about are not among them, nor what
-/// is asked of them.
-pub(super) const PARTICLES: [&str; 10] = ["is", "be", "do", "that", "please", "kindly", "just", "and", "then", "such"];
-/// Prepositions that are often put for one another. Not particles: who writes in a document doesn't write one.
-pub(super) const PLACES: [&str; 4] = ["in", "on", "at", "of"];
-/// Plurals that mean something else than more of the singular.
-pub(super) const OWN_PLURALS: [&str; 12] = [
-    "arms", "customs", "goods", "means", "news", "minutes", "works", "looks", "papers", "savings", "contents",
-    "spirits",
-];
 /// Words that stand for one another in a question.
 pub(super) const ALIKE: [(&str, &str); 14] = [
     ("are", "is"),
@@ -214,7 +204,11 @@ pub(super) const OPENING: [&str; 17] = [
 ];
 /// Tails of "what does X mean".
 pub(super) const MEANING: [&str; 3] = ["mean", "refer to", "stand for"];
-pub(super) const CONTRACTIONS: [(&str, &str); 26] = [
+pub(super) const CONTRACTIONS: [(&str, &str); 30] = [
+    ("whats", "what is"),
+    ("hows", "how is"),
+    ("wheres", "where is"),
+    ("whos", "who is"),
     ("what's", "what is"),
     ("how's", "how is"),
     ("where's", "where is"),

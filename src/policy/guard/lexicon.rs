@@ -145,6 +145,11 @@ pub(super) fn is_ending(ending: &str) -> bool {
     ENDINGS.contains(ending)
 }
 
+/// Is this an irregular form of another word: "went", "seen"?
+pub(crate) fn is_irregular(folded: &str) -> bool {
+    irregular(folded).is_some_and(|base| base != folded)
+}
+
 /// The form that stands for an irregular one.
 pub(super) fn irregular(folded: &str) -> Option<&'static str> {
     IRREGULAR.get(folded).copied()

@@ -42,7 +42,7 @@ mod words;
 
 pub use hidden::has_hidden;
 pub use hints::{HINTS, Hints, hints};
-pub(crate) use lexicon::is_function_word;
+pub(crate) use lexicon::{is_function_word, is_irregular};
 pub use time::time_sensitive;
 
 use nearness::Nearness;
