@@ -10,47 +10,124 @@ pub(super) const PLACES: [&str; 5] = ["in", "on", "at", "of", "during"];
 /// Whose it is: left out where it goes without saying.
 pub(super) const OWNERS: [&str; 6] = ["my", "your", "his", "her", "their", "its"];
 /// They add nothing to the [`POINTS`] of a thing.
-pub(super) const FAINT: [&str; 4] = ["key", "main", "major", "primary"];
+pub(super) const FAINT: [&str; 5] = ["key", "main", "major", "primary", "common"];
 /// Of these, a question for the main ones is one for all.
-pub(super) const POINTS: [&str; 16] = [
-    "features", "benefits", "advantages", "disadvantages", "drawbacks", "differences", "similarities", "concepts",
-    "components", "characteristics", "principles", "takeaways", "aspects", "points", "factors", "causes",
+pub(super) const POINTS: [&str; 18] = [
+    "symptoms",
+    "misconceptions",
+    "features",
+    "benefits",
+    "advantages",
+    "disadvantages",
+    "drawbacks",
+    "differences",
+    "similarities",
+    "concepts",
+    "components",
+    "characteristics",
+    "principles",
+    "takeaways",
+    "aspects",
+    "points",
+    "factors",
+    "causes",
 ];
 /// Plurals that mean something else than more of the singular.
 pub(super) const OWN_PLURALS: [&str; 12] = [
     "arms", "customs", "goods", "means", "news", "minutes", "works", "looks", "papers", "savings", "contents",
     "spirits",
 ];
-/// Words, singular, that are equal in a question, and the one that stands for them.
-pub(super) const EQUAL: [(&str, &str); 30] = [
-    ("which", "what"),
-    ("<what>", "what"),
-    ("could", "can"),
-    ("respond", "reply"),
-    ("answer", "reply"),
-    ("provide", "give"),
-    ("repository", "repo"),
-    ("repositorie", "repo"),
-    ("purchase", "buy"),
-    ("begin", "start"),
-    ("photo", "picture"),
-    ("photograph", "picture"),
-    ("quickly", "fast"),
-    ("assist", "help"),
-    ("obtain", "get"),
-    ("receive", "get"),
-    ("create", "make"),
-    ("build", "make"),
-    ("develop", "make"),
-    ("using", "with"),
-    ("favourite", "favorite"),
-    ("colour", "color"),
-    ("flavour", "flavor"),
-    ("behaviour", "behavior"),
-    ("neighbour", "neighbor"),
-    ("licence", "license"),
-    ("centre", "center"),
-    ("grey", "gray"),
-    ("cancelled", "canceled"),
-    ("counselling", "counseling"),
+/// Behind these it matters whose a thing is: who finds a phone may look for a shop.
+pub(super) const SEEKING: [&str; 14] = [
+    "find", "locate", "choose", "pick", "select", "get", "change", "see", "show", "check", "know", "need", "want",
+    "have",
+];
+/// What is between two things whatever their order: not so a rate of exchange.
+pub(super) const MUTUAL: [&str; 8] =
+    ["difference", "differences", "distinction", "relation", "relationship", "similarities", "distance", "comparison"];
+/// A new one of these is made in any case.
+pub(super) const MAKING: [&str; 6] = ["create", "make", "build", "add", "open", "generate"];
+/// Nouns, singular, that are of, for, on or in something: "policy on remote work" is "remote work policy".
+pub(super) const RELATIONAL: [&str; 34] = [
+    "policy",
+    "claim",
+    "software",
+    "tool",
+    "interface",
+    "price",
+    "cost",
+    "fee",
+    "limit",
+    "deductible",
+    "guide",
+    "example",
+    "definition",
+    "meaning",
+    "requirement",
+    "rule",
+    "law",
+    "algorithm",
+    "form",
+    "idea",
+    "symptom",
+    "recipe",
+    "list",
+    "size",
+    "version",
+    "feature",
+    "option",
+    "setting",
+    "template",
+    "allowance",
+    "process",
+    "procedure",
+    "deadline",
+    "speed",
+];
+/// What stands between such a noun and what it is of.
+pub(super) const RELATING: [&str; 4] = ["of", "for", "on", "in"];
+/// Words that end a phrase.
+pub(super) const ENDS: [&str; 40] = [
+    "to", "for", "in", "on", "at", "of", "with", "from", "by", "using", "and", "or", "when", "if", "during", "after",
+    "before", "is", "do", "be", "was", "can", "i", "you", "that", "what", "which", "who", "how", "why", "where", "as",
+    "than", "without", "not", "between", "about", "should", "my", "your",
+];
+/// Words, singular, that are equal in a question, behind the one that stands for them.
+pub(super) const EQUAL: [(&str, &[&str]); 36] = [
+    ("what", &["which", "<what>"]),
+    ("can", &["could"]),
+    ("each", &["every", "per"]),
+    ("to", &["into"]),
+    ("with", &["using"]),
+    ("2", &["two"]),
+    ("3", &["three"]),
+    ("4", &["four"]),
+    ("5", &["five"]),
+    ("6", &["six"]),
+    ("7", &["seven"]),
+    ("8", &["eight"]),
+    ("9", &["nine"]),
+    ("10", &["ten"]),
+    ("reply", &["respond", "answer", "response"]),
+    ("give", &["provide"]),
+    ("make", &["create", "build"]),
+    ("get", &["obtain"]),
+    ("buy", &["purchase"]),
+    ("start", &["begin"]),
+    ("help", &["assist"]),
+    ("fix", &["resolve", "solve", "repair"]),
+    ("write", &["compose", "draft"]),
+    ("file", &["submit"]),
+    ("fast", &["quickly"]),
+    ("repo", &["repository", "repositorie"]),
+    ("javascript", &["js"]),
+    ("picture", &["photo", "photograph"]),
+    ("favorite", &["favourite"]),
+    ("color", &["colour"]),
+    ("behavior", &["behaviour"]),
+    ("license", &["licence"]),
+    ("center", &["centre"]),
+    ("gray", &["grey"]),
+    ("canceled", &["cancelled"]),
+    ("counseling", &["counselling"]),
 ];
