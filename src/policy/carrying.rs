@@ -188,7 +188,7 @@ mod tests {
             ("What is the difference between tar and pitch?", "What is the difference between tar and resin?"),
             ("How do I find my phone?", "How do I find a phone?"),
             ("What is the fee between gold and silver?", "What is the fee between silver and gold?"),
-            ("What is the number of the house?", "What is the house number?"),
+            ("What is the number for the house?", "What is the house number?"),
             ("Who is the man in black?", "Who is the black man?"),
             ("How do I transfer from Oslo to Bergen?", "How do I transfer from Bergen to Oslo?"),
             ("Is that?", "Do just that"),

@@ -1,7 +1,8 @@
 //! Something more is asked: one text is the other with a run of words more.
 //!
-//! One word more may be a filler or a detail that everybody means, and is left to the verifier. A further condition ("in
-//! feet", "for children"), a further sentence or question, and one more item of a list change the answer.
+//! One word more may be a filler or a detail that everybody means, and is left to the verifier. Another owner ("my lodger's
+//! bike"), a further condition ("in feet", "for children"), a further sentence or question, and one more item of a list
+//! change the answer.
 
 use super::nearness::Nearness;
 use super::text::{Kind, Text, Token};
@@ -46,6 +47,9 @@ const CONDITIONS: [&str; 20] = [
     "using", "if", "when", "unless", "only", "except",
 ];
 
+/// Whose a thing may be.
+const MINE: [&str; 6] = ["my", "your", "our", "his", "her", "their"];
+
 /// From this many words on, words at the end are an addition, not a longer form of a fragment.
 const SENTENCE: usize = 4;
 
@@ -61,11 +65,14 @@ struct Piece {
     kind: Kind,
     weighs: bool,
     stops: bool,
+    /// Whose something is: "neighbour's".
+    owns: bool,
 }
 
 impl Piece {
     fn of(token: &Token) -> Self {
-        Self { folded: token.folded.clone(), kind: token.kind, weighs: token.weighs(), stops: token.stops() }
+        let owns = token.weighs() && ["'s", "’s"].iter().any(|ending| token.raw.ends_with(ending));
+        Self { folded: token.folded.clone(), kind: token.kind, weighs: token.weighs(), stops: token.stops(), owns }
     }
 
     fn separates(&self) -> bool {
@@ -106,7 +113,7 @@ impl Extra {
         let (short, long) = if self.pieces.len() < other.pieces.len() { (self, other) } else { (other, self) };
         let run = short.added(long)?;
         let word = run.words().iter().find(|piece| piece.tells())?;
-        let more = run.lists() || run.continues(word.kind) || run.conditions();
+        let more = run.lists() || run.continues(word.kind) || run.conditions() || run.owns();
         more.then(|| format!("one text has {:?} more", word.folded))
     }
 
@@ -148,6 +155,12 @@ impl<'a> Run<'a> {
         self.before().is_some() && (joined || sentence)
     }
 
+    /// "My neighbour's dog" against "my dog".
+    fn owns(&self) -> bool {
+        let mine = |piece: &Piece| MINE.contains(&piece.folded.as_str());
+        matches!(self.words(), [owner] if owner.owns) && self.before().is_some_and(mine)
+    }
+
     fn conditions(&self) -> bool {
         self.length > 1 && self.words().first().is_some_and(|piece| CONDITIONS.contains(&piece.folded.as_str()))
     }
@@ -169,6 +182,7 @@ mod tests {
             ("How high is the old tower?", "How high is the old tower? Answer in one word."),
             ("What do I cook with eggs and flour?", "What do I cook with eggs, milk and flour?"),
             ("Sort the words pear, apple", "Sort the words pear, apple, plum"),
+            ("Does the policy cover my bike?", "Does the policy cover my lodger's bike?"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -183,6 +197,7 @@ mod tests {
             ("How high is the old tower?", "Good morning! How high is the old tower?"),
             ("How high is the old tower?", "How high is the old tower now?"),
             ("old tower", "old tower height"),
+            ("How high is the tower here?", "How high is the town's tower here?"),
             ("How high is the old tower?", "What is the height of the old tower?"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");

@@ -33,6 +33,7 @@ mod quantifiers;
 mod quantity;
 mod reader;
 mod relation;
+mod role;
 mod script;
 mod stem;
 mod symbols;
@@ -160,6 +161,7 @@ pub struct Features {
     asked: asked::Asked,
     relations: relation::Relations,
     words: words::Words,
+    roles: role::Roles,
     forms: forms::Forms,
     extra: extra::Extra,
     payload: payload::Payload,
@@ -183,6 +185,7 @@ impl Features {
             asked: asked::Asked::of(&text),
             relations: relation::Relations::of(&text),
             words: words::Words::of(&text),
+            roles: role::Roles::of(&text),
             forms: forms::Forms::of(&text),
             extra: extra::Extra::of(&text),
             payload: payload::Payload::of(&text),
@@ -210,8 +213,9 @@ impl Features {
             GuardName::Payload => self.payload.difference(&other.payload, near),
             GuardName::Words => {
                 let exchanged = self.words.difference(&other.words, near);
+                let added = || self.extra.difference(&other.extra, near);
                 let formed = || self.forms.difference(&other.forms, near);
-                exchanged.or_else(|| self.extra.difference(&other.extra, near)).or_else(formed)
+                exchanged.or_else(added).or_else(formed).or_else(|| self.roles.difference(&other.roles, near))
             }
             GuardName::Script => self.script.difference(&other.script),
             GuardName::Time => self.moments.difference(&other.moments, near),

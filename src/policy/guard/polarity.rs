@@ -16,7 +16,7 @@ struct Pole {
     second: bool,
     /// Both poles in one text against one in the other are a difference too.
     strict: bool,
-    /// Too common a word to weigh anywhere but in its opposite's place.
+    /// Too common a word to weigh anywhere but in its opposite's place, or before the same word.
     weak: bool,
 }
 
@@ -112,10 +112,19 @@ fn inflections(word: &str) -> Vec<String> {
     forms
 }
 
+/// A word or phrase at a pole.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Stand {
+    pole: Pole,
+    word: String,
+    /// The stem of the word of content right behind a single word.
+    before: Option<String>,
+}
+
 /// Where one text stands on every axis that it touches, with the word that puts it there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Polarity {
-    poles: Vec<(Pole, String)>,
+    stands: Vec<Stand>,
 }
 
 impl Polarity {
@@ -131,12 +140,12 @@ impl Polarity {
                 continue;
             }
             let phrase = parted(text, i).map(|at| format!("{}_{}", token.folded, text.tokens[at].folded));
-            if !phrase.is_some_and(|phrase| found.add(&phrase)) {
+            if !phrase.is_some_and(|phrase| found.add(&phrase, None)) {
                 found.add_word(text, i);
             }
         }
-        found.poles.sort_unstable();
-        found.poles.dedup_by(|a, b| a.0 == b.0);
+        found.stands.sort_unstable();
+        found.stands.dedup_by(|a, b| a.pole == b.pole);
         found
     }
 
@@ -148,8 +157,8 @@ impl Polarity {
         if !HEADS.contains(first.folded.as_str()) {
             return None;
         }
-        let joined = self.add(&format!("{}_{}", first.folded, second.folded))
-            || hyphened && self.add(&format!("{}-{}", first.folded, second.folded));
+        let joined = self.add(&format!("{}_{}", first.folded, second.folded), None)
+            || hyphened && self.add(&format!("{}-{}", first.folded, second.folded), None);
         joined.then_some(i + if hyphened { 2 } else { 1 })
     }
 
@@ -160,30 +169,34 @@ impl Polarity {
         if (token.folded == "on" && !last) || (token.folded == "do") {
             return;
         }
-        self.add(&token.folded);
+        let before = text.ahead(i, 1).filter(|next| next.weighs()).map(|next| next.stem.clone());
+        self.add(&token.folded, before);
     }
 
-    fn add(&mut self, phrase: &str) -> bool {
+    fn add(&mut self, phrase: &str, before: Option<String>) -> bool {
         let poles = POLES.get(phrase);
-        self.poles.extend(poles.into_iter().flatten().map(|&pole| (pole, phrase.replace('_', " "))));
+        let stand = |pole: &Pole| Stand { pole: *pole, word: phrase.replace('_', " "), before: before.clone() };
+        self.stands.extend(poles.into_iter().flatten().map(stand));
         poles.is_some()
     }
 
-    fn has(&self, pole: Pole) -> Option<&str> {
-        let at = self.poles.binary_search_by(|(other, _)| other.cmp(&pole)).ok()?;
-        self.poles.get(at).map(|(_, word)| word.as_str())
+    fn at(&self, pole: Pole) -> Option<&Stand> {
+        let at = self.stands.binary_search_by(|stand| stand.pole.cmp(&pole)).ok()?;
+        self.stands.get(at)
     }
 
     /// The first axis on which the texts clash, and the two words.
     pub(super) fn clash<'a>(&'a self, other: &'a Self, near: &Nearness<'_>) -> Option<(&'a str, &'a str)> {
         let (close, tight) = (near.close(), near.tight());
         let against = |one: &'a Self, two: &'a Self| {
-            one.poles.iter().filter(|(pole, _)| tight || !pole.weak).find_map(|(pole, word)| {
-                let opposite = Pole { second: !pole.second, ..*pole };
-                let theirs = two.has(opposite)?;
-                let both = (one.has(opposite).is_some(), two.has(*pole).is_some());
+            one.stands.iter().find_map(|stand| {
+                let pole = stand.pole;
+                let opposite = Pole { second: !pole.second, ..pole };
+                let theirs = two.at(opposite)?;
+                let both = (one.at(opposite).is_some(), two.at(pole).is_some());
                 let clashes = if pole.strict && close { both != (true, true) } else { both == (false, false) };
-                clashes.then_some((word.as_str(), theirs))
+                let weighs = tight || !pole.weak || stand.before.is_some() && stand.before == theirs.before;
+                (clashes && weighs).then_some((stand.word.as_str(), theirs.word.as_str()))
             })
         };
         against(self, other).or_else(|| against(other, self).map(|(theirs, ours)| (ours, theirs)))
@@ -237,6 +250,19 @@ mod tests {
         ] {
             assert!(!clash(a, b), "{a} / {b}");
         }
+    }
+
+    #[test]
+    fn common_words_clash_before_the_same_word_too() {
+        assert!(clash(
+            "Do two plums of the same variety bear well?",
+            "Do two plums bear that are of different varieties?"
+        ));
+        assert!(clash("Read my mail on my own phone at home", "Can mail be read at home on another phone?"));
+        assert!(!clash(
+            "Do two plums of the same variety bear?",
+            "Do plums and different pears bear well in cold soil?"
+        ));
     }
 
     #[test]
