@@ -41,7 +41,7 @@ TEACHING = {"english": {"gptcache_qqp": .3, "rqe_medical": 0.0},
 # A set with fewer others of a kind does not draw that kind's line: zh_minimal has a handful of rewordings.
 LEAST = {"english": 1, "chinese": 40, "other": 1}
 # The kinds with lines of their own: within which other kind, and how low a line goes however few went wrong here.
-WITHIN = {"near": ("rewording", .7), "particles": ("edit", .85)}
+WITHIN = {"near": ("rewording", .7), "particles": ("edit", .5)}
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 

@@ -47,6 +47,9 @@ const CONDITIONS: [&str; 20] = [
     "using", "if", "when", "unless", "only", "except",
 ];
 
+/// What they are put before is not the case, or hardly.
+const LIMITS: [&str; 7] = ["almost", "nearly", "hardly", "barely", "scarcely", "partly", "partially"];
+
 /// Whose a thing may be.
 const MINE: [&str; 6] = ["my", "your", "our", "his", "her", "their"];
 
@@ -113,7 +116,7 @@ impl Extra {
         let (short, long) = if self.pieces.len() < other.pieces.len() { (self, other) } else { (other, self) };
         let run = short.added(long)?;
         let word = run.words().iter().find(|piece| piece.tells())?;
-        let more = run.lists() || run.continues(word.kind) || run.conditions() || run.owns();
+        let more = run.lists() || run.limits() || run.continues(word.kind) || run.conditions() || run.owns();
         more.then(|| format!("one text has {:?} more", word.folded))
     }
 
@@ -155,6 +158,11 @@ impl<'a> Run<'a> {
         self.before().is_some() && (joined || sentence)
     }
 
+    /// "Almost double" against "double".
+    fn limits(&self) -> bool {
+        matches!(self.words(), [word] if LIMITS.contains(&word.folded.as_str()))
+    }
+
     /// "My neighbour's dog" against "my dog".
     fn owns(&self) -> bool {
         let mine = |piece: &Piece| MINE.contains(&piece.folded.as_str());
@@ -182,6 +190,7 @@ mod tests {
             ("How high is the old tower?", "How high is the old tower? Answer in one word."),
             ("What do I cook with eggs and flour?", "What do I cook with eggs, milk and flour?"),
             ("Sort the words pear, apple", "Sort the words pear, apple, plum"),
+            ("How do I empty the cask?", "How do I nearly empty the cask?"),
             ("Does the policy cover my bike?", "Does the policy cover my lodger's bike?"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
