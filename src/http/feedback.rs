@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::cache::{FeedbackError, Verdict};
 use crate::error::{Error, Invalid};
 use crate::http::body;
+use crate::http::named::Named;
 use crate::http::operator::{known, whole};
 use crate::http::render::Problem;
 use crate::http::state::App;
@@ -51,7 +52,7 @@ impl Said {
 /// `POST /v1/caches/{cache}/feedback`
 pub async fn give(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -72,7 +73,11 @@ fn refused(error: FeedbackError) -> Error {
 }
 
 /// `GET /v1/caches/{cache}/feedback`: JSON Lines that `refrain eval` and `refrain calibrate` read, the oldest first.
-pub async fn list(State(app): State<App>, Path(cache): Path<String>, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn list(
+    State(app): State<App>,
+    Named(cache): Named<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let (id, policy) = known(&app, &cache)?;
     // The one key that there is with keys is the admin's, who sees all tenants' labels.
     let whose = (!app.access.has_keys()).then(|| tenant(&app, &headers));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -18,6 +18,7 @@ use crate::error::{Error, Invalid};
 use crate::http::access_log::{Fate, Shadowed};
 use crate::http::body;
 use crate::http::lookup::{kept_error, ttl_millis};
+use crate::http::named::Named;
 use crate::http::operator::whole;
 use crate::http::render::LangCacheError;
 use crate::http::state::App;
@@ -75,7 +76,7 @@ impl Place {
 /// `POST /v1/caches/{cache}/entries/search`
 pub async fn search(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
@@ -95,7 +96,7 @@ pub async fn search(
 /// carry no history to compare: nothing is served then.
 pub async fn search_conversation(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
@@ -183,7 +184,7 @@ fn entry(found: &PlainFound) -> Value {
 /// `POST /v1/caches/{cache}/entries`
 pub async fn store(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, LangCacheError> {
@@ -209,7 +210,7 @@ fn read_store(bytes: &Bytes) -> Result<PlainPrompt, Error> {
 /// `DELETE /v1/caches/{cache}/entries/{entry}`
 pub async fn delete_one(
     State(app): State<App>,
-    Path((cache, entry)): Path<(String, String)>,
+    Named((cache, entry)): Named<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, LangCacheError> {
     let place = Place::of(&app, &cache, &headers)?;
@@ -222,7 +223,7 @@ pub async fn delete_one(
 /// `DELETE /v1/caches/{cache}/entries`
 pub async fn delete_matching(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, LangCacheError> {
@@ -246,7 +247,7 @@ fn read_attributes(bytes: &Bytes) -> Result<Attributes, Error> {
 /// `POST /v1/caches/{cache}/flush`
 pub async fn flush(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, LangCacheError> {
     let place = Place::of(&app, &cache, &headers)?;

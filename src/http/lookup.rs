@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -21,6 +21,7 @@ use crate::dialect::assemble::{self, NotKept};
 use crate::dialect::openai_chat;
 use crate::error::{Error, Invalid};
 use crate::http::access_log::{Fate, Shadowed};
+use crate::http::named::Named;
 use crate::http::render::Problem;
 use crate::http::state::App;
 use crate::http::{body, hit};
@@ -89,7 +90,7 @@ struct Asked {
 /// `POST /v1/caches/{cache}/lookup`
 pub async fn lookup(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -278,7 +279,7 @@ fn candidate(considered: &Considered) -> Value {
 /// `POST /v1/caches/{cache}/store`
 pub async fn store(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {

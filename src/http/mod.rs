@@ -14,6 +14,7 @@ mod hit;
 mod langcache;
 mod locate;
 mod lookup;
+mod named;
 mod operator;
 mod ops;
 mod page;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::cache::PolicyError;
 use crate::error::{Error, Invalid};
 use crate::http::body;
+use crate::http::named::Named;
 use crate::http::render::Problem;
 use crate::http::state::App;
 use crate::policy::document;
@@ -29,7 +30,7 @@ pub async fn list(State(app): State<App>) -> Json<Value> {
 }
 
 /// `GET /v1/caches/{cache}`
-pub async fn get(State(app): State<App>, Path(cache): Path<String>) -> Result<Json<Value>, Problem> {
+pub async fn get(State(app): State<App>, Named(cache): Named<String>) -> Result<Json<Value>, Problem> {
     let (_, policy) = known(&app, &cache)?;
     Ok(Json(document::to_json(&policy)))
 }
@@ -37,7 +38,7 @@ pub async fn get(State(app): State<App>, Path(cache): Path<String>) -> Result<Js
 /// `PUT /v1/caches/{cache}`: the whole policy; creates the cache when there is none.
 pub async fn put(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -55,7 +56,7 @@ pub async fn put(
 /// `PATCH /v1/caches/{cache}`: a JSON merge patch (RFC 7396).
 pub async fn patch(
     State(app): State<App>,
-    Path(cache): Path<String>,
+    Named(cache): Named<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, Problem> {
@@ -83,7 +84,7 @@ impl From<PolicyError> for Patched {
 }
 
 /// `DELETE /v1/caches/{cache}`: the policy and all entries. A cache of the config file keeps its configured policy.
-pub async fn delete(State(app): State<App>, Path(cache): Path<String>) -> Result<StatusCode, Problem> {
+pub async fn delete(State(app): State<App>, Named(cache): Named<String>) -> Result<StatusCode, Problem> {
     let id: CacheId = cache.parse()?;
     let (engine, named) = (app.cache.clone(), id.clone());
     whole(&app, async move { engine.delete_cache(&named).await }).await?.map_err(changed)?;
@@ -92,7 +93,7 @@ pub async fn delete(State(app): State<App>, Path(cache): Path<String>) -> Result
 }
 
 /// `GET /v1/caches/{cache}/stats`
-pub async fn stats(State(app): State<App>, Path(cache): Path<String>) -> Result<Json<Value>, Problem> {
+pub async fn stats(State(app): State<App>, Named(cache): Named<String>) -> Result<Json<Value>, Problem> {
     let (id, _) = known(&app, &cache)?;
     Ok(Json(stats_of(&app, &id)))
 }

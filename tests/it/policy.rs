@@ -54,6 +54,23 @@ async fn a_bad_value_names_its_field_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_names_no_text_is_refused_as_every_other_mistake() {
+    let provider = Provider::start().await;
+    let refrain = Refrain::start(&provider, "").await;
+    for (method, path) in
+        [("PUT", "/v1/caches/%ff"), ("POST", "/v1/caches/%ff/lookup"), ("DELETE", "/v1/caches/faq/entries/%ff")]
+    {
+        let answer = refrain.send(method, path, &[], Some(&json!({}))).await;
+        assert_eq!(answer.status, 400, "{method} {path}");
+        assert!(
+            answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("the path")),
+            "{}",
+            answer.json()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_field_that_is_there_twice_is_refused_by_name() {
     let provider = Provider::start().await;
     let refrain = Refrain::start(&provider, "").await;
