@@ -91,7 +91,7 @@ impl Wording {
     }
 
     /// Do two English texts differ in nothing but what comes and goes, and in equal words?
-    pub fn same_but_particles(&self, other: &Self) -> bool {
+    pub fn carries_the_same(&self, other: &Self) -> bool {
         self.language.both(other.language) == Language::English && self.carrying.same(&other.carrying)
     }
 
@@ -256,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn only_english_has_particles() {
-        let same = |a: &str, b: &str| Wording::of(a).same_but_particles(&Wording::of(b));
+    fn only_english_texts_carry_the_same() {
+        let same = |a: &str, b: &str| Wording::of(a).carries_the_same(&Wording::of(b));
         assert!(same("Is the pool open?", "is pool open"));
         assert!(!same("能退款吗", "能退款"));
     }

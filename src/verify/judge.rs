@@ -171,7 +171,7 @@ impl Judge {
         self.floor
     }
 
-    /// How the wordings behind these signals differ; `particles`: in nothing but these.
+    /// How the wordings behind these signals differ; `particles`: in nothing but such.
     pub fn change(&self, signals: &[f32], particles: bool) -> Change {
         let reaches = |name: &str, bound: f32| {
             let at = self.signals.iter().position(|signal| signal == name);

@@ -44,7 +44,7 @@ impl Judges {
         Lines { floor, each: Language::ALL.map(marks) }
     }
 
-    /// What the cheap stage says of a pair in this language; `particles`: its wordings differ in nothing but these.
+    /// What the cheap stage says of a pair in this language; `particles`: its wordings differ in nothing but such.
     pub fn glance(&self, language: Language, signals: Vec<f32>, particles: bool) -> Glance {
         let judge = &self.seat(language).judge;
         let kind = Kind { language, change: judge.change(&signals, particles) };

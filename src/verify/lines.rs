@@ -22,7 +22,7 @@ impl Mark {
 /// How two wordings differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// English: nothing but particles, and the number of nouns.
+    /// English: nothing but what comes and goes in a question (particles and the like), and words that are equal in it.
     Particles,
     /// Most words are the same.
     Edit,

@@ -175,7 +175,7 @@ impl Verifier {
         };
         let signals = signals::of(a, b, cosine, &weight)?;
         let language = a.wording.language().both(b.wording.language());
-        Some(ready.judges.glance(language, signals, a.wording.same_but_particles(b.wording)))
+        Some(ready.judges.glance(language, signals, a.wording.carries_the_same(b.wording)))
     }
 
     /// The full probability, once the reader has read both texts; within the configured deadline.
