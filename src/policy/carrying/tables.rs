@@ -37,16 +37,17 @@ pub(super) const OWN_PLURALS: [&str; 12] = [
     "arms", "customs", "goods", "means", "news", "minutes", "works", "looks", "papers", "savings", "contents",
     "spirits",
 ];
-/// Behind these it matters whose a thing is: who finds a phone may look for a shop.
-pub(super) const SEEKING: [&str; 14] = [
+/// Behind these it matters whose a thing is: who finds a phone may look for a shop, who deletes an account may be an
+/// administrator.
+pub(super) const SEEKING: [&str; 23] = [
     "find", "locate", "choose", "pick", "select", "get", "change", "see", "show", "check", "know", "need", "want",
-    "have",
+    "have", "delete", "remove", "close", "edit", "open", "view", "manage", "access", "share",
 ];
 /// What is between two things whatever their order: not so a rate of exchange.
 pub(super) const MUTUAL: [&str; 8] =
     ["difference", "differences", "distinction", "relation", "relationship", "similarities", "distance", "comparison"];
 /// A new one of these is made in any case.
-pub(super) const MAKING: [&str; 6] = ["create", "make", "build", "add", "open", "generate"];
+pub(super) const MAKING: [&str; 5] = ["create", "make", "build", "add", "generate"];
 /// Nouns, singular, that are of, for, on or in something: "policy on remote work" is "remote work policy".
 pub(super) const RELATIONAL: [&str; 34] = [
     "policy",
