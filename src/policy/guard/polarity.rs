@@ -169,13 +169,14 @@ impl Polarity {
         if (token.folded == "on" && !last) || (token.folded == "do") {
             return;
         }
-        let before = text.ahead(i, 1).filter(|next| next.weighs()).map(|next| next.stem.clone());
+        let before = text.ahead(i, 1).filter(|next| next.weighs()).map(|next| next.stem.as_str());
         self.add(&token.folded, before);
     }
 
-    fn add(&mut self, phrase: &str, before: Option<String>) -> bool {
+    fn add(&mut self, phrase: &str, before: Option<&str>) -> bool {
         let poles = POLES.get(phrase);
-        let stand = |pole: &Pole| Stand { pole: *pole, word: phrase.replace('_', " "), before: before.clone() };
+        let stand =
+            |pole: &Pole| Stand { pole: *pole, word: phrase.replace('_', " "), before: before.map(str::to_owned) };
         self.stands.extend(poles.into_iter().flatten().map(stand));
         poles.is_some()
     }
