@@ -1,9 +1,9 @@
 //! Who does it, and to whom: the gap that a question asks to fill, and the passive with "get".
 //!
 //! "Who did Ann call" leaves open whom the deed meets, "who called Ann" who does it: the same words, the other way round.
-//! So do "how do I sue him" and "how do I get sued by him". Both forms must match word for word, or nearly. Who "was
-//! fired" and who "fired" somebody is told apart in whatever words.
+//! So do "how do I sue him" and "how do I get sued by him". Both forms must match word for word, or nearly.
 
+use super::lexicon::is_irregular;
 use super::nearness::Nearness;
 use super::text::{Text, Token};
 
@@ -13,8 +13,8 @@ const EVEN: [&str; 8] = ["mean", "cost", "weigh", "happen", "is", "be", "do", "e
 /// Articles and possessives, which say nothing about a role.
 const BARE: [&str; 9] = ["a", "an", "the", "my", "your", "our", "his", "her", "their"];
 
-/// Participles that tell what one does or does to oneself: "get married", "get registered", "was injured".
-const OWN: [&str; 25] = [
+/// Participles that tell what one does oneself: "get married", "get registered".
+const OWN: [&str; 14] = [
     "started",
     "married",
     "engaged",
@@ -29,74 +29,10 @@ const OWN: [&str; 25] = [
     "used",
     "connected",
     "qualified",
-    "worried",
-    "injured",
-    "hurt",
-    "burned",
-    "burnt",
-    "cut",
-    "bored",
-    "changed",
-    "retired",
-    "breastfed",
-    "moved",
 ];
 
 /// What follows a participle that somebody else's deed made.
 const AFTER: [&str; 5] = ["by", "to", "as", "from", "into"];
-
-const BE: [&str; 6] = ["is", "are", "am", "was", "were", "got"];
-
-/// What may stand between "is" and a deed.
-const BESIDE: [&str; 9] = ["being", "been", "not", "also", "always", "just", "now", "still", "often"];
-
-/// Those who do things, and to whom things are done.
-const PEOPLE: [&str; 44] = [
-    "i",
-    "he",
-    "she",
-    "we",
-    "they",
-    "daughter",
-    "son",
-    "child",
-    "kid",
-    "kids",
-    "children",
-    "baby",
-    "toddler",
-    "teenager",
-    "wife",
-    "husband",
-    "partner",
-    "mother",
-    "father",
-    "mom",
-    "dad",
-    "mum",
-    "brother",
-    "sister",
-    "friend",
-    "neighbor",
-    "neighbour",
-    "boss",
-    "manager",
-    "employee",
-    "employer",
-    "coworker",
-    "colleague",
-    "landlord",
-    "tenant",
-    "teacher",
-    "student",
-    "doctor",
-    "patient",
-    "dog",
-    "cat",
-    "puppy",
-    "customer",
-    "seller",
-];
 
 /// Who does the deed where a verb follows.
 const DOERS: [&str; 7] = ["i", "to", "we", "you", "they", "he", "she"];
@@ -112,10 +48,6 @@ pub(super) struct Gap {
     suffered: Vec<String>,
     /// Stems of verbs with a doer before and no preposition after.
     done: Vec<String>,
-    /// Who is said to suffer which deed, by its stem: "my dog was bitten".
-    sufferers: Vec<(String, String)>,
-    /// Each word with the next one, or with what it is just doing: "my dog bit", "my dog is biting".
-    doers: Vec<(String, String)>,
 }
 
 impl Gap {
@@ -130,28 +62,7 @@ impl Gap {
         });
         let free = |after: &str| !after.is_empty() && !AFTER.contains(&after) && !matches!(after, "for" | "in" | "on");
         found.done = deeds(&words, |before, _, after| DOERS.contains(&before) && free(after));
-        found.said(&words);
         found
-    }
-
-    /// Reads who does or suffers what.
-    fn said(&mut self, words: &[&Token]) {
-        for (at, pair) in words.windows(2).enumerate() {
-            let what = pair[1];
-            if BE.contains(&what.folded.as_str()) {
-                let deed = words[at + 2..].iter().find(|token| !BESIDE.contains(&token.folded.as_str()));
-                let who = if what.folded == "am" { Some("i") } else { subject(&words[..=at]) };
-                let Some((who, deed)) = who.zip(deed) else { continue };
-                let said = (who.to_owned(), deed.stem.clone());
-                if deed.folded.ends_with("ing") {
-                    self.doers.push(said);
-                } else if participle(&deed.folded) {
-                    self.sufferers.push(said);
-                }
-            } else if let Some(who) = subject(&words[..=at]) {
-                self.doers.push((who.to_owned(), what.stem.clone()));
-            }
-        }
     }
 
     /// Reads what follows the question word.
@@ -171,8 +82,7 @@ impl Gap {
         let filled = self.filled(other).or_else(|| other.filled(self));
         let filled = filled.map(|verb| format!("{verb:?} with the doer asked for against what it is done to"));
         filled.or_else(|| {
-            let close = || self.suffers(other).or_else(|| other.suffers(self)).filter(|_| near.apart() == 0);
-            let verb = self.meets(other).or_else(|| other.meets(self)).or_else(close)?;
+            let verb = self.suffers(other).or_else(|| other.suffers(self)).filter(|_| near.apart() == 0)?;
             Some(format!("{verb:?} done against suffered"))
         })
     }
@@ -190,14 +100,6 @@ impl Gap {
         (same && !EVEN.contains(&told)).then_some(told)
     }
 
-    /// What somebody suffers here and does there.
-    fn meets<'a>(&'a self, other: &Self) -> Option<&'a str> {
-        let turned = |said: &&(String, String)| {
-            other.doers.contains(said) && !other.sufferers.contains(said) && !self.doers.contains(said)
-        };
-        self.sufferers.iter().find(turned).map(|(_, deed)| deed.as_str())
-    }
-
     fn suffers<'a>(&'a self, other: &Self) -> Option<&'a str> {
         let turned = |verb: &&String| other.done.contains(verb) && !other.suffered.contains(verb);
         self.suffered.iter().find(turned).map(String::as_str)
@@ -212,15 +114,9 @@ fn deeds(words: &[&Token], is: impl Fn(&str, &str, &str) -> bool) -> Vec<String>
     deeds.map(|(_, pair)| pair[1].stem.clone()).collect()
 }
 
-/// Who the words end with, if it is somebody who acts.
-fn subject<'a>(words: &[&'a Token]) -> Option<&'a str> {
-    let who = words.iter().rev().find(|token| !matches!(token.folded.as_str(), "who" | "that"))?;
-    PEOPLE.contains(&who.folded.as_str()).then_some(who.folded.as_str())
-}
-
-fn participle(word: &str) -> bool {
-    let irregular = super::lexicon::irregular(word).is_some_and(|base| base != word);
-    (word.ends_with("ed") || irregular) && !OWN.contains(&word)
+/// A participle of what is done to somebody.
+pub(super) fn participle(word: &str) -> bool {
+    (word.ends_with("ed") || is_irregular(word)) && !OWN.contains(&word)
 }
 
 #[cfg(test)]
@@ -243,11 +139,6 @@ mod tests {
             ("Which firm did Acme buy in May?", "Which firm bought Acme in May?"),
             ("How do I fire my boss?", "How do I get fired by my boss?"),
             ("Can I chase a goose?", "Can I get chased by a goose?"),
-            ("My daughter is being mocked at school, what now?", "School says my daughter is mocking a boy"),
-            ("My son is bullied at school, what now?", "School says my son is bullying a boy"),
-            ("My dog bit the postman", "The postman's cat scratched my dog, and my dog was bitten"),
-            ("I charged it twice", "Why was I, who am charged twice, not told?"),
-            ("Can I sue if I was fired?", "I fired my cook, can she sue?"),
         ] {
             assert!(difference(a, b).is_some(), "{a} / {b}");
             assert!(difference(b, a).is_some(), "{b} / {a}");
@@ -264,9 +155,6 @@ mod tests {
             ("How do I get started with chess?", "How do I start with chess?"),
             ("How do I get married in Lund?", "How do I marry in Lund?"),
             ("How do I get my card verified?", "How do I verify my card?"),
-            ("I was injured, can I sue?", "I injured my knee, can I sue?"),
-            ("My son was bitten, what now?", "What now? The dog bit, and my son was bitten."),
-            ("I was told that it is free", "They told me that it is free"),
             ("How do I get registered for the exam?", "How do I register for the exam?"),
         ] {
             assert_eq!(difference(a, b), None, "{a} / {b}");

@@ -13,6 +13,7 @@
 mod account;
 mod asked;
 mod casing;
+mod deeds;
 mod direction;
 mod extra;
 mod fold;
@@ -158,6 +159,7 @@ pub struct Features {
     casing: casing::Casing,
     order: direction::Order,
     gap: gap::Gap,
+    deeds: deeds::Deeds,
     asked: asked::Asked,
     relations: relation::Relations,
     words: words::Words,
@@ -182,6 +184,7 @@ impl Features {
             casing: casing::Casing::of(&text),
             order: direction::Order::of(&text),
             gap: gap::Gap::of(&text),
+            deeds: deeds::Deeds::of(&text),
             asked: asked::Asked::of(&text),
             relations: relation::Relations::of(&text),
             words: words::Words::of(&text),
@@ -207,7 +210,8 @@ impl Features {
             GuardName::Direction => {
                 let swapped = self.order.difference(&other.order, near);
                 let turned = || self.relations.difference(&other.relations, near);
-                swapped.or_else(turned).or_else(|| self.gap.difference(&other.gap, near))
+                let asked = || self.gap.difference(&other.gap, near);
+                swapped.or_else(turned).or_else(asked).or_else(|| self.deeds.difference(&other.deeds))
             }
             GuardName::Asked => self.asked.difference(&other.asked, near),
             GuardName::Payload => self.payload.difference(&other.payload, near),

@@ -105,7 +105,8 @@ pub(super) fn sense(stem: &str) -> u64 {
     lexicon::senses(stem).first().map_or_else(|| hash(stem), |sense| u64::from(*sense) + 2)
 }
 
-fn unit(token: &Token) -> Unit {
+/// A word with its sense.
+pub(super) fn unit(token: &Token) -> Unit {
     let number = quantity::small_word(&token.folded).or(numerals::digit(token)).is_some();
     Unit {
         key: sense(&token.stem),

@@ -1,8 +1,6 @@
 //! In which part somebody asks or something serves: "as a tenant", "as a list".
 
-use super::lexicon;
-use super::nearness::Nearness;
-use super::stem::{mistyped, related};
+use super::nearness::{self, Nearness, Unit};
 use super::text::{Text, Token};
 
 /// Phrases with "as a" that name no part.
@@ -11,14 +9,11 @@ const IDIOMS: [&str; 10] =
 /// A phrase that names one has no more words.
 const PHRASE: usize = 4;
 
-/// A word in small letters, and its stem.
-type Word = (String, String);
-
 /// The parts that one text names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
     /// The words of each, never none; the last one is its noun.
-    parts: Vec<Vec<Word>>,
+    parts: Vec<Vec<Unit>>,
 }
 
 impl Roles {
@@ -26,7 +21,7 @@ impl Roles {
         let begins = |two: &[Token]| two[0].folded == "as" && matches!(two[1].folded.as_str(), "a" | "an");
         let begun = text.tokens.windows(2).enumerate().filter(|(_, two)| begins(two));
         let parts = begun.map(|(at, _)| phrase(&text.tokens[at + 2..]));
-        let named = |part: &Vec<Word>| part.last().is_some_and(|(noun, _)| !IDIOMS.contains(&noun.as_str()));
+        let named = |part: &Vec<Unit>| part.last().is_some_and(|noun| !IDIOMS.contains(&noun.word.as_str()));
         Self { parts: parts.filter(named).collect() }
     }
 
@@ -37,7 +32,7 @@ impl Roles {
         }
         let alone = |one: &Self, two: &Self| {
             let part = one.parts.iter().find(|ours| !two.parts.iter().any(|theirs| within(ours, theirs)))?;
-            part.last().map(|(noun, _)| noun.clone())
+            part.last().map(|noun| noun.word.clone())
         };
         let (ours, theirs) = (alone(self, other)?, alone(other, self)?);
         Some(format!("as {ours:?} against as {theirs:?}"))
@@ -45,21 +40,14 @@ impl Roles {
 }
 
 /// Does the noun of one stand in the other?
-fn within(one: &[Word], two: &[Word]) -> bool {
-    let has = |part: &[Word], noun: Option<&Word>| noun.is_some_and(|noun| part.iter().any(|word| same(word, noun)));
+fn within(one: &[Unit], two: &[Unit]) -> bool {
+    let has = |part: &[Unit], noun: Option<&Unit>| noun.is_some_and(|noun| part.iter().any(|word| word.means(noun)));
     has(two, one.last()) || has(one, two.last())
 }
 
-fn same((word, stem): &Word, (other, other_stem): &Word) -> bool {
-    let theirs = lexicon::senses(other_stem);
-    let shared = || lexicon::senses(stem).iter().any(|sense| theirs.contains(sense));
-    stem == other_stem || related(word, other) || mistyped(word, other) || shared()
-}
-
 /// The words of content that come first.
-fn phrase(after: &[Token]) -> Vec<Word> {
-    let words = after.iter().take(PHRASE).take_while(|token| token.weighs());
-    words.map(|token| (token.folded.clone(), token.stem.clone())).collect()
+fn phrase(after: &[Token]) -> Vec<Unit> {
+    after.iter().take(PHRASE).take_while(|token| token.weighs()).map(nearness::unit).collect()
 }
 
 #[cfg(test)]
